@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <sstream>
 
 namespace sar::tools {
 namespace {
@@ -66,18 +67,14 @@ void read_columns(const std::vector<std::string>& texts, std::multimap<std::stri
                                               "split",  "labels", "type"};
   const std::string known = joined(roles);
   for (const std::string& text : texts)
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const std::string pair = text.substr(begin, end - begin);
-      begin = end + 1;
-      const std::size_t sign = pair.find('=');
-      const std::string role = pair.substr(0, sign);
-      if (sign == std::string::npos || sign + 1 == pair.size() || std::ranges::count(roles, role) == 0)
+    for (const std::string& pair : split_text(text, ',')) {
+      const auto [role, column] = split_at(pair, '=');
+      if (column.empty() || std::ranges::count(roles, role) == 0)
         throw CLI::ValidationError("--columns",
                                    "'" + pair + "', expected ROLE=COLUMN with a role of " + known);
       if (role != "features" && columns.contains(role))
         throw CLI::ValidationError("--columns", role + " is given twice");
-      columns.emplace(role, pair.substr(sign + 1));
+      columns.emplace(role, column);
     }
 }
 
@@ -91,17 +88,14 @@ void read_node_columns(const std::vector<std::string>& texts,
   };
   for (const std::string& text : texts) {
     std::string role;
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      std::string item = text.substr(begin, end - begin);
-      begin = end + 1;
-      const std::size_t sign = std::min(item.find('='), item.size());
-      const std::string before = item.substr(0, sign) == "label" ? "labels" : item.substr(0, sign);
+    for (std::string item : split_text(text, ',')) {
+      const auto [before, after] = split_at(item, '=');
+      const std::string given = before == "label" ? "labels" : before;
       const auto known =
-          std::ranges::find_if(roles, [&](const std::string& name) { return is_name(before, name); });
-      if (known != roles.end() && sign < item.size()) {
+          std::ranges::find_if(roles, [&](const std::string& name) { return is_name(given, name); });
+      if (known != roles.end() && before.size() < item.size()) {
         role = *known;
-        item.erase(0, sign + 1);
+        item = after;
       }
       if (role.empty() || item.empty()) refuse(item, "ROLE=COLUMN with a role of " + joined(roles));
       const bool may_repeat = role == "features" || role == "one-hot";
@@ -152,6 +146,18 @@ Choices<std::string> named(const std::vector<std::string>& names) {
   Choices<std::string> choices;
   for (const std::string& name : names) choices.emplace_back(name, name);
   return choices;
+}
+
+std::vector<std::string> split_text(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream rest(text + separator);
+  for (std::string part; std::getline(rest, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+std::pair<std::string, std::string> split_at(const std::string& text, char sign) {
+  const std::size_t end = std::min(text.find(sign), text.size());
+  return {text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
 }
 
 bool is_name(const std::string& given, const std::string& name) {
@@ -233,11 +239,10 @@ CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::s
                        const std::string& form, const std::string& help) {
   const auto read = [&pairs, option, form](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
-      const std::size_t sign = text.find('=');
-      if (sign == std::string::npos || sign == 0 || sign + 1 == text.size())
+      const auto [name, value] = split_at(text, '=');
+      if (name.empty() || value.empty())
         throw CLI::ValidationError(option, "'" + text + "', expected " + form);
-      if (!pairs.emplace(text.substr(0, sign), text.substr(sign + 1)).second)
-        throw CLI::ValidationError(option, text.substr(0, sign) + " is given twice");
+      if (!pairs.emplace(name, value).second) throw CLI::ValidationError(option, name + " is given twice");
     }
   };
   return app.add_option_function<std::vector<std::string>>(option, read, help)->option_text(form + " ...");

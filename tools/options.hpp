@@ -80,6 +80,11 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, cons
 CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::string, std::string>& pairs,
                        const std::string& form, const std::string& help);
 
+/// Returns the parts of a text between separators; without one, the text.
+std::vector<std::string> split_text(const std::string& text, char separator);
+/// Returns the texts before and after the first of these characters; without one, the text and "".
+std::pair<std::string, std::string> split_at(const std::string& text, char sign);
+
 /// Parses a decimal number. Returns nothing if other characters follow or if T cannot hold the number.
 template <class T>
 std::optional<T> to_number(std::string_view text) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -138,11 +139,15 @@ void require_memory(const Communicator& comm, double bytes, const std::string& w
   });
 }
 
+std::string formatted(const char* format, double number) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, number);
+  return text.data();
+}
+
 void print_notes(const GraphSource& source, const std::string& found) {
-  if (source.comm().rank() != 0) return;
-  std::cout << printable(found) << '\n';
-  for (const std::string& note : source.notes()) std::cout << printable(note) << '\n';
-  std::cout << std::flush;
+  say(source.comm(), found);
+  for (const std::string& note : source.notes()) say(source.comm(), note);
 }
 
 }  // namespace sar::tools

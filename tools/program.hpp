@@ -6,11 +6,13 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/graph_source.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <iostream>
 #include <string>
 
 namespace sar::tools {
@@ -25,6 +27,15 @@ int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicato
 /// `bytes`, a lower bound of what that rank is going to need. `what` begins the message: "the model of
 /// --layers 3 ...".
 void require_memory(const Communicator& comm, double bytes, const std::string& what);
+
+/// Local. Rank 0 prints the parts as a line, printable.
+template <class... Parts>
+void say(const Communicator& comm, const Parts&... parts) {
+  if (comm.rank() == 0) std::cout << printable(concat(parts...)) << std::endl;
+}
+
+/// Returns a number as std::printf writes it: formatted("%.4f", 0.5).
+std::string formatted(const char* format, double number);
 
 /// Local. Rank 0 prints a line that says what was found, then the notes of the source.
 void print_notes(const GraphSource& source, const std::string& found);

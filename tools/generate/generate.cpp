@@ -51,7 +51,7 @@ void write(const Communicator& comm, const tools::GenerateOptions& o) {
     source = sbm_source(comm, o.sbm);
   }
   write_dataset(*source, o.out);
-  if (comm.rank() == 0) std::cout << printable(concat(o.out, ": ", source->description())) << std::endl;
+  tools::say(comm, o.out, ": ", source->description());
 }
 
 }  // namespace

@@ -88,11 +88,10 @@ void partition(const Communicator& comm, PartitionOptions& o) {
   require<InputError>(o.graph.parts <= source->num_nodes(), o.input, ": there are ", source->num_nodes(),
                       " nodes for --parts ", o.graph.parts, ", expected at least one for each part");
   print_notes(*source, source->description());
-  if (source->has_listed_pairs() && comm.rank() == 0)
-    std::cout << "WARNING: " << printable(source->name())
-              << ": the split lists pairs of nodes, which a partition directory does not store; train --task "
-                 "link splits its edges by --split-edges"
-              << std::endl;
+  if (source->has_listed_pairs())
+    say(comm, "WARNING: ", source->name(),
+        ": the split lists pairs of nodes, which a partition directory does not store; train --task link "
+        "splits its edges by --split-edges");
   const Widths widths = complete_widths(o.widths, *source, o.graph.data);
   const auto begin = Clock::now();
   const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm, heartbeat));

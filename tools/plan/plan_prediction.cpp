@@ -201,51 +201,47 @@ Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& s
   return most;
 }
 
-std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const GraphShape& shape,
-                           const Prediction& now) {
-  std::vector<Advice> list;
+std::vector<std::string> advise(const PlanOptions& o, const Rates& rates, const GraphShape& shape,
+                                const Prediction& now) {
+  std::vector<std::string> list;
   const auto ranks = static_cast<int>(shape.parts.size());
   const auto with_ranks = [&](int number) { return predict(o, rates, divided(shape, number)); };
+  const auto add = [&](const std::string& change, FunctionRef<void(GraphOptions&)> set) {
+    PlanOptions other = o;
+    set(other.train.graph_options);
+    list.push_back(tell(change, predict(other, rates, shape)));
+  };
   const auto most_ranks = static_cast<int>(std::min(shape.nodes, 65536.0));
   if (o.machine.memory > 0) {
     int least = 1;
     while (least < most_ranks && with_ranks(least).memory.total() > o.machine.memory) least *= 2;
     const bool fits = least <= most_ranks && with_ranks(least).memory.total() <= o.machine.memory;
-    list.push_back({fits ? tell(concat("--ranks ", least, " is the least power of two that fits --memory"),
-                                with_ranks(least))
-                         : concat("no number of ranks fits --memory")});
+    list.push_back(fits ? tell(concat("--ranks ", least, " is the least power of two that fits --memory"),
+                               with_ranks(least))
+                        : "no number of ranks fits --memory");
   }
   if (now.wire > now.compute) {
     const GraphShape random = divided({shape.name, shape.nodes, shape.edges, shape.widths, {}, {}}, ranks);
     if (shape.parts[0].cut_edges > 0.8 * random.parts[0].cut_edges && ranks > 1)
-      list.push_back({"the parts cut as many edges as random ones: partition with --method metis or ldg"});
+      list.push_back("the parts cut as many edges as random ones: partition with --method metis or ldg");
   }
   const std::vector<std::string> allowed = allowed_halo_formats(o.train.graph_options);
   for (const auto& [name, format] : halo_formats()) {
     const bool refused = format == HaloFormat::exact || std::ranges::find(allowed, name) == allowed.end();
     if (now.wire < now.compute || o.train.graph_options.halo_format != HaloFormat::exact || refused) continue;
-    PlanOptions other = o;
-    other.train.graph_options.halo_format = format;
-    list.push_back({tell(concat("--halo-format ", name), predict(other, rates, shape))});
+    add("--halo-format " + name, [&](GraphOptions& other) { other.halo_format = format; });
   }
   const bool fetches_again =
       std::ranges::any_of(rates.edges, [](const EdgePass& pass) { return pass.is_backward && pass.fetches; });
-  if (fetches_again && ranks > 1 && o.train.graph_options.mode == HaloMode::rematerialize) {
-    PlanOptions other = o;
-    other.train.graph_options.mode = HaloMode::sequential;
-    list.push_back({tell("--mode sequential", predict(other, rates, shape))});
-  }
+  if (fetches_again && ranks > 1 && o.train.graph_options.mode == HaloMode::rematerialize)
+    add("--mode sequential", [](GraphOptions& other) { other.mode = HaloMode::sequential; });
   if (now.memory.stages > 0.2 * now.memory.total()) {
-    PlanOptions other = o;
     const double row = static_cast<double>(o.train.model.hidden + o.train.model.heads) * sizeof(real);
-    other.train.graph_options.max_halo_bytes =
-        static_cast<Index>(std::max(row, shape.parts[0].nodes * row / 8));
-    list.push_back({tell(concat("--max-halo-bytes ", other.train.graph_options.max_halo_bytes),
-                         predict(other, rates, shape))});
+    const auto bytes = static_cast<Index>(std::max(row, shape.parts[0].nodes * row / 8));
+    add(concat("--max-halo-bytes ", bytes), [&](GraphOptions& other) { other.max_halo_bytes = bytes; });
   }
   for (const int other : {ranks / 2, 2 * ranks})
-    if (other >= 1 && other <= most_ranks)
-      list.push_back({tell(concat("--ranks ", other), with_ranks(other))});
+    if (other >= 1 && other <= most_ranks) list.push_back(tell(concat("--ranks ", other), with_ranks(other)));
   return list;
 }
 

@@ -63,11 +63,8 @@ double memory_rate_of(const Machine& machine, const Rates& rates);
 /// Throws InputError if max_halo_bytes is smaller than one row.
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape);
 
-/// A proposed change of the options, with the predicted gain, in words.
-struct Advice {
-  std::string text;
-};
-std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const GraphShape& shape,
-                           const Prediction& now);
+/// Returns proposed changes of the options with what they gain, a sentence each.
+std::vector<std::string> advise(const PlanOptions& o, const Rates& rates, const GraphShape& shape,
+                                const Prediction& now);
 
 }  // namespace sar::tools

@@ -13,18 +13,6 @@
 namespace sar::tools {
 namespace {
 
-/// Returns the maximum over the parts.
-PartShape largest(const GraphShape& shape) {
-  PartShape most;
-  for (const PartShape& part : shape.parts) {
-    most.nodes = std::max(most.nodes, part.nodes);
-    most.in_edges = std::max(most.in_edges, part.in_edges);
-    most.cut_edges = std::max(most.cut_edges, part.cut_edges);
-    most.halo_nodes = std::max(most.halo_nodes, part.halo_nodes);
-  }
-  return most;
-}
-
 void print_line(const char* what, double value, const char* unit, const char* note = "") {
   std::printf("  %-34s %14.6g %-4s %s\n", what, value, unit, note);
 }
@@ -33,7 +21,7 @@ void print_line(const char* what, double value, const char* unit, const char* no
 
 void print_plan(const Plan& plan) {
   const auto& [o, shape, rates, p, advice] = plan;
-  const PartShape part = largest(shape);
+  const PartShape part = combined(shape.parts, [](double a, double b) { return std::max(a, b); });
   std::printf("%s: %.0f nodes, %.0f edges, %d ranks of %g cores, %s\n", printable(shape.name).c_str(),
               shape.nodes, shape.edges, o.machine.ranks, o.machine.cores, printable(rates.model).c_str());
   std::printf("memory of a rank moves %.3g GB/s, %s\n", memory_rate_of(o.machine, rates) / 1e9,
@@ -60,15 +48,13 @@ void print_plan(const Plan& plan) {
   print_line("time", p.seconds, "s");
   print_line("time of an evaluation", p.evaluation, "s");
   if (!advice.empty()) std::printf("alternatives:\n");
-  for (const Advice& line : advice) std::printf("  %s\n", line.text.c_str());
+  for (const std::string& line : advice) std::printf("  %s\n", line.c_str());
   std::fflush(stdout);
 }
 
 void write_plan(const std::string& file, const Plan& plan) {
   const auto& [o, shape, rates, p, advice] = plan;
-  const PartShape part = largest(shape);
-  auto changes = nlohmann::ordered_json::array();
-  for (const Advice& line : advice) changes.push_back(line.text);
+  const PartShape part = combined(shape.parts, [](double a, double b) { return std::max(a, b); });
   const nlohmann::ordered_json json{{"graph", shape.name},
                                     {"num_nodes", shape.nodes},
                                     {"num_edges", shape.edges},
@@ -99,7 +85,7 @@ void write_plan(const std::string& file, const Plan& plan) {
                                     {"wire_seconds", p.wire},
                                     {"seconds", p.seconds},
                                     {"evaluation_seconds", p.evaluation},
-                                    {"advice", changes}};
+                                    {"advice", advice}};
   write_text(file, json.dump(2) + "\n");
 }
 

@@ -14,7 +14,7 @@ struct Plan {
   GraphShape shape;
   Rates rates;
   Prediction prediction;
-  std::vector<Advice> advice;
+  std::vector<std::string> advice;
 };
 
 /// Local.

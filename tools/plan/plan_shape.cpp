@@ -34,14 +34,7 @@ GraphShape random_parts(GraphShape shape, int ranks) {
 }
 
 PartShape total(const std::vector<PartShape>& parts) {
-  PartShape sum;
-  for (const PartShape& part : parts) {
-    sum.nodes += part.nodes;
-    sum.in_edges += part.in_edges;
-    sum.cut_edges += part.cut_edges;
-    sum.halo_nodes += part.halo_nodes;
-  }
-  return sum;
+  return combined(parts, [](double a, double b) { return a + b; });
 }
 
 /// Reads the graph, partitions it and counts. Collective.
@@ -231,6 +224,15 @@ void scale(GraphShape& shape, double nodes, double edges) {
 }
 
 }  // namespace
+
+PartShape combined(const std::vector<PartShape>& parts, FunctionRef<double(double, double)> combine) {
+  PartShape all;
+  for (const PartShape& part : parts)
+    for (double PartShape::*size :
+         {&PartShape::nodes, &PartShape::in_edges, &PartShape::cut_edges, &PartShape::halo_nodes})
+      all.*size = combine(all.*size, part.*size);
+  return all;
+}
 
 double listed_rows(double nodes, double cut_edges) {
   return nodes > 0 ? -nodes * std::expm1(-cut_edges / nodes) : 0;

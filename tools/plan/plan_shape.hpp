@@ -22,6 +22,9 @@ struct PartShape {
   double halo_nodes = 0;  ///< distinct sources of the cut edges
 };
 
+/// Returns one part whose sizes are those of all parts, combined one after another from 0 on.
+PartShape combined(const std::vector<PartShape>& parts, FunctionRef<double(double, double)> combine);
+
 /// Returns the expected number of distinct end nodes among `nodes` nodes when `cut_edges` edges end at random
 /// ones:
 ///     nodes * (1 - exp(-cut_edges / nodes)).

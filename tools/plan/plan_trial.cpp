@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan_trial.hpp"
 
-#include "sparse_trial.hpp"
 #include "train/train_graph.hpp"
-#include "train/train_node_steps.hpp"
+#include "train/train_label_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
@@ -54,6 +53,26 @@ constexpr std::pair<std::string_view, EdgePass> pass_names[] = {
     {"gradients of source rows", {.is_backward = true, .pushes = true}},
     {"source rows and gradients", {.is_backward = true, .fetches = true, .pushes = true}}};
 
+/// Replaces the features by sparse rows of `columns` values, of which each row stores `stored`, at least one.
+/// They are at equal distances, and the first one depends on the node.
+void make_features_sparse(NodeData& data, Index columns, double stored) {
+  const Index in_row = std::clamp<Index>(std::llround(stored), 1, columns);
+  Array<Index> offsets{0};
+  Array<std::int32_t> at;
+  const Random random({});
+  for (const Index id : data.original_ids) {
+    const auto first =
+        static_cast<Index>(random.bits(static_cast<std::uint64_t>(id)) % static_cast<std::uint64_t>(columns));
+    for (Index k = 0; k < in_row; ++k)
+      at.push_back(static_cast<std::int32_t>((first + k * columns / in_row) % columns));
+    offsets.push_back(std::ssize(at));
+  }
+  Array<real> values(at.size(), real{1});
+  data.features = {};
+  data.sparse_features =
+      std::make_shared<const SparseMatrix>(columns, std::move(offsets), std::move(at), std::move(values));
+}
+
 /// A training on a generated graph with `nodes` nodes per rank. All members are collective.
 class Trial {
  public:
@@ -71,7 +90,7 @@ class Trial {
                                   .edges = {},
                                   .graph = std::move(graph),
                                   .relations = std::move(relations),
-                                  .types_of_input = {},
+                                  .node_types = {},
                                   .model = o.model,
                                   .gen = Generator(o.seed)});
     loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());

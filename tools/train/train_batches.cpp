@@ -83,7 +83,10 @@ double loss_terms(const Communicator& comm, const NodeData& data, std::span<cons
 /// Messages are divided by the probabilities of their edges where the layers add weighted messages.
 std::unique_ptr<BatchSource> saint_batches(const TrainingGraph& g, const TrainOptions& o,
                                            std::span<const double> class_weights) {
-  SaintLoader loader(g.graph, {.method = *o.sample.saint,
+  const Sampler sampler = o.sample.sampler;
+  SaintLoader loader(g.graph, {.method = sampler == Sampler::saint_node   ? SaintMethod::node
+                                         : sampler == Sampler::saint_edge ? SaintMethod::edge
+                                                                          : SaintMethod::walk,
                                .draws = o.sample.batch_size,
                                .walk_length = o.sample.walk_length,
                                .batches = o.sample.saint_batches,
@@ -217,8 +220,11 @@ void Batch::set_blocks(std::vector<MessageFlowGraph> graphs, std::span<const Gra
 
 NeighborSampler make_sampler(const TrainingGraph& g, const TrainOptions& o, std::uint64_t seed) {
   const SampleOptions& s = o.sample;
-  NeighborSamplerOptions options{
-      .method = s.method, .replace = s.replace, .prob = {}, .redraw = s.redraw, .seed = seed};
+  NeighborSamplerOptions options{.method = s.is_labor() ? NeighborMethod::labor : NeighborMethod::uniform,
+                                 .replace = s.replace,
+                                 .prob = {},
+                                 .redraw = s.redraw,
+                                 .seed = seed};
   if (s.by_weight) {
     require<InputError>(g.graph.edge_weight().defined(), "--sample-by-weight: the edges have no weights");
     options.prob = g.graph.edge_weight();
@@ -239,7 +245,7 @@ std::unique_ptr<BatchSource> make_node_batches(TrainingGraph& g, const TrainOpti
                                                std::span<const double> class_weights) {
   const Communicator& comm = g.graph.comm();
   if (o.sample.clusters != 0) return cluster_batches(g, o);
-  if (o.sample.saint) return saint_batches(g, o, class_weights);
+  if (o.sample.is_saint()) return saint_batches(g, o, class_weights);
   BatchPtr whole = std::make_shared<const Batch>();
   if (!o.mfg && o.sample.fan_outs.empty())
     return std::make_unique<WholeEpochs>([whole](std::uint64_t) { return whole; });

@@ -2,6 +2,7 @@
 #include "train_checkpoint.hpp"
 
 #include "options/option_table.hpp"
+#include "program.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/safetensors.hpp>
@@ -127,8 +128,7 @@ std::map<std::string, std::string> hashes_of(const TrainingGraph& loaded, const 
   const NodeData& data = loaded.data;
   if (!loaded.samples) add_edges(edges, loaded.graph, data.original_ids);
   const bool computed = !o.edge_means.empty() || o.embedding > 0;
-  for (const NodeTypeInput& type : loaded.types_of_input)
-    add_features(features, type.features, type.original_ids);
+  for (const TypeRows& type : loaded.node_types) add_features(features, type.features, type.original_ids);
   if (data.features.defined() && !computed) add_features(features, data.features, data.original_ids);
   add_labels(labels, data);
   add_labels(labels, loaded.edges.train, 0);
@@ -146,24 +146,10 @@ std::map<std::string, std::string> hashes_of(const TrainingGraph& loaded, const 
 
 /// Returns what --init-weights or the data say of the network of --task potential.
 std::map<std::string, std::string> describe_potential(const ModelDescription& m) {
-  const auto in_five_digits = [](double x) {  // either precision reads checkpoints of both
-    std::array<char, 24> text{};
-    std::snprintf(text.data(), text.size(), "%.5g", x);
-    return std::string(text.data());
-  };
+  const auto in_five_digits = [](double x) { return formatted("%.5g", x); };  // of both precisions
   return {{"a potential with the species", joined(m.species)},
           {"a potential with energy shifts", joined(m.energy_shifts, in_five_digits)},
           {"a potential with energy scales", joined(m.energy_scales, in_five_digits)}};
-}
-
-/// Sets the options of the network of --task potential, which --init-weights may say in their place.
-void read_options(const ModelDescription& m, PotentialOptions& o) {
-  o.cutoff = m.cutoff;
-  o.num_basis = m.num_basis;
-  o.radial_basis = m.radial_basis;
-  o.cutoff_function = m.cutoff_function;
-  o.zbl_inner = m.zbl_inner;
-  o.zbl_outer = m.zbl_outer;
 }
 
 /// Collective. Returns what the training is: the options that the table records, which are all that the
@@ -173,7 +159,6 @@ std::map<std::string, std::string> describe(const TrainOptions& options, const T
   const Graph& graph = loaded.graph;
   TrainOptions o = options;
   o.num_ranks = graph.comm().size();
-  if (loaded.potential) read_options(loaded.model, o.task.potential);
   CLI::App app;
   std::map<std::string, std::string> run = OptionTable(app, o).record();
   run.merge(hashes_of(loaded, o));
@@ -188,9 +173,7 @@ std::map<std::string, std::string> describe(const TrainOptions& options, const T
 
 /// Formats an epoch as in the names of checkpoints.
 std::string epoch_text(int epoch) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%08d", epoch);
-  return text.data();
+  return formatted("%08.0f", epoch);
 }
 
 constexpr std::string_view rows_prefix = "embedding-";

@@ -8,48 +8,35 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <system_error>
 #include <utility>
 
 namespace sar::tools {
-
 Curves::Curves(const TrainOptions& o, int first_epoch)
     : file_(o.curves), metrics_(metric_names(o.task)), splits_(evaluated_splits(o.task)) {
   if (!o.tensorboard.empty() && o.epochs >= first_epoch) events_.emplace(o.tensorboard, first_epoch);
 }
 
-void Curves::take_line(const nlohmann::json& line) {
-  const auto number = [&](const std::string& key) {
-    const auto found = line.find(key);
-    return found != line.end() && found->is_number() ? found->get<double>()
-                                                     : std::numeric_limits<double>::quiet_NaN();
-  };
-  Point point{.epoch = line["epoch"].get<int>(), .loss = number("loss")};
-  bool is_evaluated = false;
-  for (const std::string& metric : metrics_) {
-    Scores& scores = point.scores.emplace_back();
-    for (const auto& [split, score] : splits_) {
-      scores.*score = number(split + "_" + metric);
-      is_evaluated = is_evaluated || std::isfinite(scores.*score);
-    }
-  }
-  if (!is_evaluated) point.scores.clear();
-  points_.push_back(std::move(point));
+void Curves::add_earlier(const nlohmann::ordered_json& line) {
+  if (!file_.empty()) epochs_.push_back(line);
 }
 
-void Curves::add(const Epoch& epoch) {
-  points_.push_back({epoch.epoch, epoch.loss, epoch.scores});
+void Curves::add(const nlohmann::ordered_json& line) {
+  add_earlier(line);
   if (!events_) return;
-  Scalars scalars{{"loss", epoch.loss}, {"lr", epoch.lr}, {"seconds", epoch.seconds}};
-  if (epoch.seeds > 0) scalars.emplace_back("seeds_per_second", epoch.seeds_per_second);
-  for (std::size_t i = 0; i < epoch.scores.size(); ++i)
+  Scalars scalars;
+  for (const char* name : {"loss", "lr", "seconds", "seeds_per_second"})
+    scalars.emplace_back(name, number_in(line, name));
+  for (const std::string& metric : metrics_)
     for (const auto& [split, score] : splits_)
-      scalars.emplace_back(metrics_[i] + "/" + split, epoch.scores[i].*score);
+      scalars.emplace_back(metric + "/" + split, number_in(line, split + "_" + metric));
   try {
-    events_->add(epoch.epoch, scalars);
+    events_->add(line["epoch"].get<int>(), scalars);
   } catch (const InputError&) {
     events_.reset();
     throw;
@@ -63,17 +50,24 @@ void Curves::draw(const std::string& title, const RunResult& result) const {
     picture.mark = result.best_epoch;
     picture.mark_name = "best epoch";
   }
-  Curve loss{.name = "training"};
-  for (const Point& point : points_) loss.points.emplace_back(point.epoch, point.loss);
-  picture.panels.push_back({.title = "loss", .curves = {std::move(loss)}});
-  for (std::size_t i = 0; i < metrics_.size(); ++i) {
-    CurvePanel& panel = picture.panels.emplace_back(
-        CurvePanel{.title = metrics_[i] == "acc" ? std::string("accuracy") : metrics_[i]});
-    for (const auto& [split, score] : splits_) {
-      Curve& curve = panel.curves.emplace_back(Curve{.name = split});
-      for (const Point& point : points_)
-        if (!point.scores.empty()) curve.points.emplace_back(point.epoch, point.scores[i].*score);
-    }
+  const auto add_curve = [&](CurvePanel& panel, const std::string& name, const std::string& key,
+                             const std::vector<nlohmann::ordered_json>& epochs) {
+    Curve& curve = panel.curves.emplace_back(Curve{.name = name});
+    for (const nlohmann::ordered_json& line : epochs)
+      curve.points.emplace_back(line["epoch"].get<int>(), number_in(line, key));
+  };
+  add_curve(picture.panels.emplace_back(CurvePanel{.title = "loss"}), "training", "loss", epochs_);
+  std::vector<nlohmann::ordered_json> evaluated;
+  std::ranges::copy_if(epochs_, std::back_inserter(evaluated), [&](const nlohmann::ordered_json& line) {
+    return std::ranges::any_of(metrics_, [&](const std::string& metric) {
+      return std::ranges::any_of(splits_, [&](const auto& split) {
+        return std::isfinite(number_in(line, split.first + "_" + metric));
+      });
+    });
+  });
+  for (const std::string& metric : metrics_) {
+    CurvePanel& panel = picture.panels.emplace_back(CurvePanel{.title = word_of(metric)});
+    for (const auto& [split, score] : splits_) add_curve(panel, split, split + "_" + metric, evaluated);
   }
   write_text(file_, to_svg(picture));
 }

@@ -7,7 +7,7 @@
 #include "options/train_options.hpp"
 #include "train_progress.hpp"
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include <optional>
 #include <string>
@@ -22,24 +22,18 @@ class Curves {
   /// InputError if the file cannot be written.
   Curves(const TrainOptions& o, int first_epoch);
 
-  /// Takes an epoch of an earlier start of the run from its line in the log.
-  void take_line(const nlohmann::json& line);
+  /// Adds an epoch, which is its line in the log: of this start of the run, or of an earlier one.
+  void add_earlier(const nlohmann::ordered_json& line);
   /// Throws InputError if the event file cannot be written; the epoch is kept, and the file closed.
-  void add(const Epoch& epoch);
+  void add(const nlohmann::ordered_json& line);
   /// Writes the picture of --curves, if it is wanted. Throws InputError.
   void draw(const std::string& title, const RunResult& result) const;
 
  private:
-  struct Point {
-    int epoch = 0;
-    double loss = 0;
-    std::vector<Scores> scores = {};  // in the order of metrics_; empty: not evaluated
-  };
-
   std::string file_;
   std::vector<std::string> metrics_;
   SplitScores splits_;
-  std::vector<Point> points_;
+  std::vector<nlohmann::ordered_json> epochs_;  // of the picture
   std::optional<EventFile> events_;
 };
 

@@ -23,11 +23,6 @@
 namespace sar::tools {
 namespace {
 
-/// Prints the format of the dataset on rank 0.
-void tell_dataset(const Communicator& comm, const TrainOptions& o, const std::string& found) {
-  if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
-}
-
 /// Says which options give the features that a graph file lacks. Collective.
 void require_features(const TrainOptions& o, const GraphSource& source) {
   const std::vector<NodeTypeData>& types = source.types().node_types;
@@ -82,6 +77,11 @@ std::unique_ptr<GraphSource> built_in_source(const Communicator& comm, const Tra
   return sbm_source(comm, o.sbm);
 }
 
+/// The names and the masks of the splits.
+std::array<std::pair<const char*, const Array<std::uint8_t>*>, 3> masks_of(const NodeData& data) {
+  return {{{"train_mask", &data.train_mask}, {"val_mask", &data.val_mask}, {"test_mask", &data.test_mask}}};
+}
+
 /// Refuses labels so large that the last layer would not fit in memory. Collective.
 void require_plausible_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
   comm.agree([&] {
@@ -131,12 +131,10 @@ void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& 
 
 void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
   const auto warn = [&](const char* of, const char* file, const char* expected) {
-    if (comm.rank() != 0) return;
-    std::cout << "WARNING: " << data.name << " does not say the original ids of its " << of;
-    if (!o.predict.empty())
-      std::cout << ": --predict writes rows in the order of the partition, to " << o.predict << "/" << file
-                << ".partition_order.npy, ...";
-    std::cout << ". Expected " << expected << std::endl;
+    const std::string place = concat(": --predict writes rows in the order of the partition, to ", o.predict,
+                                     "/", file, ".partition_order.npy, ...");
+    say(comm, "WARNING: ", data.name, " does not say the original ids of its ", of,
+        o.predict.empty() ? "" : place, ". Expected ", expected);
   };
   if (!data.ids_are_original)
     warn("nodes", has_pairs(o.task.type) ? "embeddings" : "logits",
@@ -149,31 +147,24 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
 
 std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData& data) {
   std::array<Index, 3> unlabelled{};
-  const std::pair<const char*, const Array<std::uint8_t>*> masks[] = {
-      {"train_mask", &data.train_mask}, {"val_mask", &data.val_mask}, {"test_mask", &data.test_mask}};
+  const auto masks = masks_of(data);
   for (std::size_t i = 0; i < unlabelled.size(); ++i) {
     const auto& [name, mask] = masks[i];
     const MaskCounts counts = count_mask(data, comm, *mask);
     unlabelled[i] = counts.unlabelled;
-    if (counts.unlabelled > 0 && comm.rank() == 0)
-      std::cout << printable(concat(data.name, ": ", name, ": ", counts.unlabelled, " of the ", counts.nodes,
-                                    " ", data.item, "s have no label and are left out, such as ", data.item,
-                                    " ", counts.first_unlabelled))
-                << std::endl;
+    if (counts.unlabelled > 0)
+      say(comm, data.name, ": ", name, ": ", counts.unlabelled, " of the ", counts.nodes, " ", data.item,
+          "s have no label and are left out, such as ", data.item, " ", counts.first_unlabelled);
   }
   return unlabelled;
 }
 
 /// Prints how many nodes two masks have in common. Collective.
 void warn_of_overlaps(const Communicator& comm, const NodeData& data) {
-  struct Pair {
-    const char* names;
-    const Array<std::uint8_t>*first, *second;
-  };
-  for (const auto& [names, first, second] :
-       {Pair{"train_mask and val_mask", &data.train_mask, &data.val_mask},
-        Pair{"train_mask and test_mask", &data.train_mask, &data.test_mask},
-        Pair{"val_mask and test_mask", &data.val_mask, &data.test_mask}}) {
+  const auto masks = masks_of(data);
+  for (const auto& [i, j] : {std::pair(0, 1), std::pair(0, 2), std::pair(1, 2)}) {
+    const auto& [name, first] = masks[static_cast<std::size_t>(i)];
+    const auto& [other, second] = masks[static_cast<std::size_t>(j)];
     constexpr Index none = std::numeric_limits<Index>::max();
     Index common = 0, least = none;
     for (std::size_t v = 0; v < first->size(); ++v)
@@ -183,10 +174,9 @@ void warn_of_overlaps(const Communicator& comm, const NodeData& data) {
       }
     common = comm.all_reduce(common);
     least = comm.all_reduce(least, ReduceOp::min);
-    if (common > 0 && comm.rank() == 0)
-      std::cout << printable(concat("WARNING: ", data.name, ": ", common, " ", data.item, "s are in ", names,
-                                    ", such as ", data.item, " ", least))
-                << std::endl;
+    if (common > 0)
+      say(comm, "WARNING: ", data.name, ": ", common, " ", data.item, "s are in ", name, " and ", other,
+          ", such as ", data.item, " ", least);
   }
 }
 
@@ -199,13 +189,12 @@ void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& da
   const Index counts[] = {count_mask(data, comm, data.train_mask).nodes,
                           count_mask(data, comm, data.val_mask).nodes,
                           count_mask(data, comm, data.test_mask).nodes};
-  if (comm.rank() == 0 && (o.draw_split || splits > 1)) {
+  if (o.draw_split || splits > 1) {
     const std::string which = o.draw_split ? concat("split drawn with seed ", o.draw_split->seed, ": ")
                                            : concat("split ", data.splits.chosen, " of ", splits,
                                                     " (--split 0 to ", splits - 1, "): ");
-    std::cout << printable(concat(data.name, ": ", which, counts[0], " training, ", counts[1],
-                                  " validation and ", counts[2], " test ", data.item, "s"))
-              << std::endl;
+    say(comm, data.name, ": ", which, counts[0], " training, ", counts[1], " validation and ", counts[2],
+        " test ", data.item, "s");
   }
   if (o.epochs == 0) return;
   require<InputError>(counts[0] > 0 || o.draw_split, o.dataset.empty() ? data.name : o.dataset,
@@ -247,13 +236,12 @@ void describe_dataset(const Communicator& comm, const TrainOptions& o) {
   require<InputError>(source != nullptr, o.dataset,
                       ": the graph is partitioned, expected what it was made of for --describe");
   const std::vector<std::string> lines = formats::describe_source(*source, o.data.fields);
-  if (comm.rank() == 0)
-    for (const std::string& line : lines) std::cout << printable(line) << std::endl;
+  for (const std::string& line : lines) say(comm, line);
 }
 
 GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, const DatasetOptions& options) {
   GraphData graph = load_graph(comm, o.found, options);
-  tell_dataset(comm, o, graph.description);
+  say(comm, o.dataset, ": ", graph.description);
   return graph;
 }
 

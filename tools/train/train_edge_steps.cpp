@@ -185,8 +185,8 @@ void EdgeSteps::describe_task() {
   comm_.all_reduce(std::span<Index>(sizes));
   const TaskOptions& t = o_.task;
   const std::string predictor =
-      is_link() ? concat(name_of(t.predictor), ", loss ", name_of(t.loss), ", ", t.negatives,
-                         " negatives, which join ", task_.candidates->describe())
+      is_link() ? concat(name_in(predictor_types, t.predictor), ", loss ", name_in(link_losses, t.loss), ", ",
+                         t.negatives, " negatives, which join ", task_.candidates->describe())
                 : concat("mlp, ", t.labels == LabelType::classes ? concat(task_.num_classes, " classes")
                                                                  : std::string("values"));
   description_ = concat(describe_layers(model_.network().description()), "; ", name_of(t.type),

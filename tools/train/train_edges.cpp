@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train_edges.hpp"
 
+#include "program.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -68,26 +70,12 @@ std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const Parti
 /// Removes held-out edges, in both directions, from the message edges and from the training edges (the
 /// dataset may repeat an edge). Collective.
 void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, EdgeData& edges) {
-  EdgeList held_out;
-  for (const TaskEdges* part : {&task.valid, &task.test}) {
-    held_out.src.insert(held_out.src.end(), part->edges.src.begin(), part->edges.src.end());
-    held_out.dst.insert(held_out.dst.end(), part->edges.dst.begin(), part->edges.dst.end());
-  }
-  held_out.id.resize(held_out.src.size());
-  const EdgeSet set(comm, data.book, held_out);
-  const auto is_held_out = [&](const EdgeList& of) {
-    Array<std::uint8_t> held = set.contains(of.src, of.dst);
-    const Array<std::uint8_t> reverse = set.contains(of.dst, of.src);
-    for (Index e = 0; e < of.size(); ++e) held[e] = held[e] | reverse[e];
-    return held;
-  };
+  const std::shared_ptr<const EdgeSet> held_out = held_out_pairs(comm, data.book, task);
+  const auto is_held_out = [&](const EdgeList& of) { return Directions().find(*held_out, of.src, of.dst); };
   const Array<std::uint8_t> held = is_held_out(data.edges), held_of_task = is_held_out(edges.edges);
   for (Index e = 0; e < edges.edges.size(); ++e)
     if (held_of_task[e] != 0 && edges.parts[e] == EdgePart::train) edges.parts[e] = EdgePart::none;
-  EdgeList kept;
-  for (Index e = 0; e < data.edges.size(); ++e)
-    if (held[e] == 0) kept.append(data.edges, e);
-  data.edges = std::move(kept);
+  data.edges = without(data.edges, held);
   data.num_edges = comm.all_reduce(data.edges.size());
 }
 
@@ -95,15 +83,12 @@ void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, Ed
 void warn_of_held_out_edges(const Communicator& comm, const EdgeTask& task, const NodeData& data) {
   const EdgeSet edges(comm, data.book, data.edges);
   Index counts[] = {0, task.valid.edges.size() + task.test.edges.size()};
-  for (const TaskEdges* part : {&task.valid, &task.test}) {
-    const Array<std::uint8_t> same = edges.contains(part->src(), part->dst());
-    const Array<std::uint8_t> reverse = edges.contains(part->dst(), part->src());
-    for (Index i = 0; i < part->edges.size(); ++i) counts[0] += same[i] | reverse[i];
-  }
+  for (const TaskEdges* part : {&task.valid, &task.test})
+    counts[0] += std::ranges::count(Directions().find(edges, part->src(), part->dst()), 1);
   comm.all_reduce(std::span<Index>(counts));
-  if (counts[0] > 0 && comm.rank() == 0)
-    std::cout << "WARNING: " << data.name << ": " << counts[0] << " of the " << counts[1]
-              << " validation and test pairs are edges of the graph, which carry messages" << std::endl;
+  if (counts[0] > 0)
+    say(comm, "WARNING: ", data.name, ": ", counts[0], " of the ", counts[1],
+        " validation and test pairs are edges of the graph, which carry messages");
 }
 
 /// Returns the pairs listed by the dataset. Collective.
@@ -244,6 +229,24 @@ PairCandidates candidates(const Communicator& comm, const NodeData& data, const 
 }
 
 }  // namespace
+
+Array<std::uint8_t> Directions::find(const EdgeSet& set, std::span<const Index> src,
+                                     std::span<const Index> dst) const {
+  Array<std::uint8_t> found(src.size(), 0);
+  const auto add = [&](const Array<std::uint8_t>& some) {
+    for (std::size_t e = 0; e < found.size(); ++e) found[e] = found[e] | some[e];
+  };
+  if (same) add(set.contains(src, dst));
+  if (reverse) add(set.contains(dst, src));
+  return found;
+}
+
+EdgeList without(const EdgeList& edges, const Array<std::uint8_t>& dropped) {
+  EdgeList kept;
+  for (Index e = 0; e < edges.size(); ++e)
+    if (dropped[e] == 0) kept.append(edges, e);
+  return kept;
+}
 
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data) {
   EdgeData edges = std::exchange(data.edge_data, {});

@@ -9,7 +9,9 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace sar::tools {
@@ -50,6 +52,19 @@ struct EdgeTask {
 /// data.edges and from the training edges, unless the dataset lists pairs. Throws InputError, the same on
 /// every rank, if there are no edges, no labels or no training edges.
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data);
+
+/// The directions in which edges are looked up in a set.
+struct Directions {
+  bool same = true, reverse = true;
+
+  [[nodiscard]] bool any() const { return same || reverse; }
+  /// Collective. Returns which edges are in the set in one of the directions.
+  [[nodiscard]] Array<std::uint8_t> find(const EdgeSet& set, std::span<const Index> src,
+                                         std::span<const Index> dst) const;
+};
+
+/// Local. Returns the edges that are not dropped.
+EdgeList without(const EdgeList& edges, const Array<std::uint8_t>& dropped);
 
 /// Collective. The validation and test pairs.
 std::shared_ptr<const EdgeSet> held_out_pairs(const Communicator& comm, const PartitionBook& book,

@@ -205,7 +205,7 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
                        .edges = std::move(edges),
                        .graph = std::move(graph),
                        .relations = std::move(relations),
-                       .types_of_input = {},
+                       .node_types = {},
                        .features = std::move(features),
                        .clusters = std::move(clusters),
                        .model = o.model,
@@ -223,43 +223,28 @@ NodeData labels_of_category(const Communicator& comm, TrainOptions& o, const Gra
   return category;
 }
 
-/// Collective. The edges of --relation, without those in `loaded` that carry no messages.
-EdgeTask edges_of_relation(const Communicator& comm, const TrainOptions& o, GraphData& loaded) {
-  if (o.relation.empty()) return {};
-  RelationTask task = make_relation_task(comm, o, loaded);
-  if (comm.rank() == 0)
-    for (const std::string& note : task.notes) std::cout << printable(note) << std::endl;
-  task.edges.edge_types = std::move(task.types);
-  return std::move(task.edges);
-}
-
 /// A typed graph in its homogeneous form; rgcn averages messages by edge type. Collective.
 TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
   GraphData loaded = load_all_types(comm, o);
   comm.agree([&] { prepare_weights(o, loaded); });
   NodeData category = labels_of_category(comm, o, loaded);
-  EdgeTask task = edges_of_relation(comm, o, loaded);
+  EdgeTask task;
+  if (!o.relation.empty()) task = make_relation_task(comm, o, loaded);
   DatasetOptions features_only = o.data;  // labels of other types need not be classes
   features_only.labels = false;
-  std::vector<NodeTypeInput> inputs;
-  std::vector<PredictedNodes> predicted;
+  std::vector<TypeRows> types;
   for (NodeTypeData& nodes : loaded.node_types) {
-    NodeTypeInput& input = inputs.emplace_back();
-    input.name = nodes.name;
-    input.book = nodes.book;
-    input.original_ids = nodes.original_ids;
-    const auto set_features = [&](const NodeData& data) {
-      if (data.num_features() == 0) return;
-      input.features = o.bfloat16_features ? bfloat16_features(comm, data.input(), nodes.name) : data.input();
-    };
-    if (nodes.name == o.category)
-      set_features(category);
-    else
-      set_features(node_data_of(comm, loaded, nodes.name, features_only));
-    predicted.push_back({.type = nodes.name,
-                         .ids = nodes.original_ids,
-                         .ids_are_original = nodes.ids_are_original,
-                         .is_category = nodes.name == o.category});
+    TypeRows& rows = types.emplace_back(TypeRows{.name = nodes.name,
+                                                 .features = {},
+                                                 .book = nodes.book,
+                                                 .original_ids = nodes.original_ids,
+                                                 .ids_are_original = nodes.ids_are_original,
+                                                 .is_category = nodes.name == o.category});
+    const NodeData other =
+        rows.is_category ? NodeData() : node_data_of(comm, loaded, nodes.name, features_only);
+    const NodeData& data = rows.is_category ? category : other;
+    if (data.num_features() > 0)
+      rows.features = o.bfloat16_features ? bfloat16_features(comm, data.input(), nodes.name) : data.input();
     nodes.data.clear();
     nodes.sparse.clear();
   }
@@ -276,9 +261,9 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
                      relation_rows(form)[static_cast<std::size_t>(task.edge_types[0])]);
   }
   comm.agree([&] { require_relations(loaded.name, graph, o, read_types); });
-  for (std::size_t t = 0; t < predicted.size(); ++t) {
-    predicted[t].first_row = form.first_row[t];
-    predicted[t].end_row = form.first_row[t + 1];
+  for (std::size_t t = 0; t < types.size(); ++t) {
+    types[t].first_row = form.first_row[t];
+    types[t].end_row = form.first_row[t + 1];
   }
   ModelDescription model = o.model;
   model.num_rels = std::ssize(form.edge_types);
@@ -300,9 +285,8 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
                            .edges = std::move(task),
                            .graph = form.graph,
                            .relations = std::move(relations),
-                           .types_of_input = std::move(inputs),
+                           .node_types = std::move(types),
                            .model = std::move(model),
-                           .node_types = std::move(predicted),
                            .types = describe_types(graph),
                            .unlabelled = unlabelled};
   form_graph.start_run(o);
@@ -315,8 +299,8 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
 void TrainingGraph::start_run(const TrainOptions& o) {
   gen = Generator(o.seed);
   input.reset();
-  input = types_of_input.empty() ? std::make_unique<NodeInput>(graph.comm(), o, data, features)
-                                 : std::make_unique<NodeInput>(graph.comm(), o, types_of_input, gen);
+  input = node_types.empty() ? std::make_unique<NodeInput>(graph.comm(), o, data, features)
+                             : std::make_unique<NodeInput>(graph.comm(), o, node_types, gen);
 }
 
 std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeData& data,
@@ -347,7 +331,7 @@ TrainingGraph train_on_samples(const Communicator& comm, const TrainOptions& o, 
                        .edges = {},
                        .graph = std::move(graph),
                        .relations = {},
-                       .types_of_input = {},
+                       .node_types = {},
                        .model = o.model,
                        .samples = std::move(samples)};
   loaded.start_run(o);

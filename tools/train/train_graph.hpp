@@ -37,11 +37,10 @@ struct TrainingGraph {
   EdgeTask edges;
   Graph graph;
   std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
-  std::vector<NodeTypeInput> types_of_input;    ///< of a typed graph; otherwise the input is data.features or
+  std::vector<TypeRows> node_types;       ///< of a typed graph; otherwise the input is data.features or
   Variable features = {};                       ///< these, with --bfloat16-features
   Array<std::int32_t> clusters = {};            ///< of each node of this rank, for --clusters
   ModelDescription model;                       ///< including the numbers of types
-  std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
   std::string types = {};                       ///< node and edge types, for messages
   std::array<Index, 3> unlabelled =
       {};  ///< nodes, edges or graphs of training, validation and test without a label

@@ -72,26 +72,26 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& 
   width_ = type.features.shape().row_size();
 }
 
-NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
+NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::span<const TypeRows> types,
                      Generator& gen)
     : gen_(~o.seed) {
   // A type without nodes and data has rows of any width: it changes nothing.
-  const auto has_rows = [](const NodeTypeInput& type) {
+  const auto has_rows = [](const TypeRows& type) {
     return type.features.defined() || type.book.num_nodes() > 0;
   };
   const auto with_rows = std::ranges::find_if(types, has_rows);
   const Variable first = with_rows == types.end() ? Variable() : with_rows->features;
-  const bool alike = std::ranges::all_of(types, [&](const NodeTypeInput& type) {
+  const bool alike = std::ranges::all_of(types, [&](const TypeRows& type) {
     if (!has_rows(type)) return true;
     return first.defined() && type.features.defined() &&
            type.features.shape() == first.shape().with_rows(type.features.num_rows());
   });
   const bool all_learnable =
-      std::ranges::none_of(types, [](const NodeTypeInput& type) { return type.features.defined(); });
+      std::ranges::none_of(types, [](const TypeRows& type) { return type.features.defined(); });
   width_ = alike ? first.shape().row_size() : all_learnable && o.embedding > 0 ? o.embedding : o.model.hidden;
-  for (NodeTypeInput& each : types) {
+  for (const TypeRows& each : types) {
     Type& type = types_.emplace_back(each.name, each.book.num_nodes(comm.rank()));
-    type.features = has_rows(each) ? std::move(each.features) : Tensor({Index{0}, width_});
+    type.features = has_rows(each) ? each.features : Tensor({Index{0}, width_});
     if (!type.features.defined()) {
       const double bound =
           init::relu_gain * std::sqrt(6 / static_cast<double>(each.book.num_nodes() + width_));

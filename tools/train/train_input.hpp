@@ -17,12 +17,15 @@
 
 namespace sar::tools {
 
-/// The input of one node type on this rank. Its rows come after the rows of the types before it.
-struct NodeTypeInput {
+/// The nodes of one type of a typed graph on this rank. Their rows come after those of the types before.
+struct TypeRows {
   std::string name;
   Variable features;  ///< [local nodes of the type, width]; undefined: learnable rows (--embedding)
   PartitionBook book;
-  Array<Index> original_ids;  ///< keys of the random draws of learnable rows
+  Array<Index> original_ids;  ///< within the type; keys of the random draws of learnable rows
+  bool ids_are_original = true;
+  bool is_category = false;          ///< the type with labels
+  Index first_row = 0, end_row = 0;  ///< the rows of its nodes are [first_row, end_row)
 };
 
 /// Collective. Dense features in bfloat16; sparse ones stay as they are. Throws InputError for a number that
@@ -41,8 +44,7 @@ class NodeInput : public Module {
   /// --embedding, data.features become the learnable rows.
   NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data, const Variable& features);
   /// Collective.
-  NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
-            Generator& gen);
+  NodeInput(const Communicator& comm, const TrainOptions& o, std::span<const TypeRows> types, Generator& gen);
 
   /// Of a row.
   [[nodiscard]] Index width() const noexcept { return width_; }

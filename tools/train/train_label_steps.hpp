@@ -3,14 +3,17 @@
 /// Steps of predicting labels of rows, which are nodes or graphs.
 #pragma once
 
+#include "train_samples.hpp"
 #include "train_steps.hpp"
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace sar::tools {
 
+/// What both have in common.
 class LabelSteps : public Steps {
  protected:
   /// Collective. `g` must outlive this.
@@ -40,6 +43,46 @@ class LabelSteps : public Steps {
   [[nodiscard]] Variable loss_of(const Variable& scores, std::span<const std::int64_t> classes,
                                  const Tensor& targets, std::span<const std::uint8_t> mask,
                                  const RowWeights& row_weights) const;
+};
+
+/// Steps of predicting labels of nodes.
+class NodeSteps : public LabelSteps {
+ public:
+  /// Collective. `g` must outlive this.
+  NodeSteps(TrainingGraph& g, const TrainOptions& o);
+
+  [[nodiscard]] Module& model() override { return model_; }
+  [[nodiscard]] std::string description() const override { return describe_layers(model_.description()); }
+
+ protected:
+  /// On the whole graph, or on sampled neighbors with --sample-eval.
+  [[nodiscard]] std::vector<Scores> scores() override;
+  void write_predictions() override;
+  [[nodiscard]] Variable scores_of(const Batch& batch) override { return apply(model_, batch); }
+
+ private:
+  LayerStack model_;
+};
+
+/// Steps of predicting labels of graphs.
+class SampleSteps : public LabelSteps {
+ public:
+  /// Collective. `g` must outlive this.
+  SampleSteps(TrainingGraph& g, const TrainOptions& o);
+
+  [[nodiscard]] Module& model() override { return model_; }
+  [[nodiscard]] std::string description() const override { return describe_layers(model_.description()); }
+
+ protected:
+  [[nodiscard]] std::vector<Scores> scores() override;
+  void write_predictions() override;
+  [[nodiscard]] Variable scores_of(const Batch& batch) override;
+  /// A batch norm needs two nodes.
+  [[nodiscard]] bool counts(const Batch& batch) const override;
+
+ private:
+  SampleInput encoder_;
+  LayerStack model_;
 };
 
 }  // namespace sar::tools

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train_log.hpp"
 
+#include "program.hpp"
+
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
@@ -32,12 +34,13 @@ double megabytes(std::uint64_t bytes) {
 
 /// ", 7 classes", ", 112 labels a node, loss bce".
 std::string describe_labels(const NodeData& data, const TaskOptions& o) {
+  const std::string loss = ", loss " + name_in(label_losses, o.label_loss);
   switch (data.label_type) {
     case LabelType::binary:
-      return concat(", ", data.num_outputs(), " labels a ", data.item, ", loss ", name_of(o.label_loss));
+      return concat(", ", data.num_outputs(), " labels a ", data.item, loss);
     case LabelType::values:
       return concat(", ", data.num_outputs(), data.num_outputs() == 1 ? " value" : " values", " a ",
-                    data.item, ", loss ", name_of(o.label_loss));
+                    data.item, loss);
     case LabelType::classes:
     case LabelType::automatic:
       break;
@@ -51,9 +54,7 @@ std::string describe_sparse(const Communicator& comm, const NodeInput& input) {
   const auto stored = comm.all_reduce(static_cast<double>(stored_here));
   const auto of = comm.all_reduce(static_cast<double>(of_here));
   if (of == 0) return "";
-  char text[64];
-  std::snprintf(text, sizeof text, " (sparse, %.2g %% of the values are not 0)", 100 * stored / of);
-  return text;
+  return formatted(" (sparse, %.2g %% of the values are not 0)", 100 * stored / of);
 }
 
 /// "MUTAG: 188 graphs, 3371 nodes, 7442 edges, 7 features, 2 classes; 2 ranks x 1 threads, ..., at most 95
@@ -76,13 +77,8 @@ std::string describe_samples(const Communicator& comm, const TrainingGraph& load
                 most_graphs, " ", item, "s a rank");
 }
 
-/// "acc" is printed as a word.
-std::string word_of(const std::string& metric) {
-  return metric == "acc" ? "accuracy" : metric;
-}
-
 /// Whether a line of a log is one of this run. With several runs, lines say their seed and split.
-bool is_of_run(const nlohmann::json& line, const TrainOptions& o) {
+bool is_of_run(const nlohmann::ordered_json& line, const TrainOptions& o) {
   if (!o.has_several_runs()) return true;
   return line.contains("seed") && line["seed"] == o.seed && line.contains("split") &&
          line["split"] == o.run.split;
@@ -91,11 +87,11 @@ bool is_of_run(const nlohmann::json& line, const TrainOptions& o) {
 /// Returns the whole lines of a log without those of this run after an epoch, and without the ends of runs
 /// that go on. `take` gets the earlier lines of this run.
 std::string kept_lines(const std::string& file, const TrainOptions& o, int epoch,
-                       FunctionRef<void(const nlohmann::json& line)> take) {
+                       FunctionRef<void(const nlohmann::ordered_json& line)> take) {
   std::string kept;
   std::istringstream in(read_text(file, "the log of the resumed run", Index{1} << 40));
   for (std::string line; std::getline(in, line) && !in.eof();) {
-    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto object = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object()) continue;
     const bool has_epoch = object.contains("epoch") && object["epoch"].is_number_integer();
     const bool is_early = has_epoch && object["epoch"].get<std::int64_t>() <= epoch;
@@ -148,8 +144,8 @@ Log::Log(const Communicator& comm, const TrainOptions& o, int epoch, bool resume
     const bool continues = resumed || o.run.number > 0;
     std::error_code unreachable;
     if (continues && std::filesystem::is_regular_file(file, unreachable))
-      write_text(file, kept_lines(file, o, epoch, [&](const nlohmann::json& line) {
-                   if (curves_) curves_->take_line(line);
+      write_text(file, kept_lines(file, o, epoch, [&](const nlohmann::ordered_json& line) {
+                   if (curves_) curves_->add_earlier(line);
                  }));
     file_.emplace(file, /*append=*/continues);
   });
@@ -163,30 +159,24 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
   const std::string sparse = describe_sparse(comm_, *loaded.input);
   if (!speaks_) return;
   if (loaded.samples) {
-    std::printf("%s\n%s\n", printable(describe_samples(comm_, loaded, o.task, most_nodes)).c_str(),
-                model.c_str());
-    std::fflush(stdout);
-    return;
+    say(comm_, describe_samples(comm_, loaded, o.task, most_nodes));
+    return say(comm_, model);
   }
-  std::printf(
-      "%s: %lld nodes, %lld edges%s, %lld features%s%s; %d ranks x %d threads, instruction set %s, "
-      "%s precision, products %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",
-      printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
-      graph.edge_weight().defined() ? " with weights" : "", integer(loaded.input->width()), sparse.c_str(),
-      has_pairs(o.task.type) ? "" : describe_labels(data, o.task).c_str(), comm_.size(), num_threads(),
-      to_string(instruction_set()), o.mixed_precision ? "mixed" : "full",
-      to_string(o.mixed_precision ? MatmulPrecision::medium : o.matmul_precision),
-      to_string(o.graph_options.halo_format),
-      o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
-      integer(most_edges));
-  if (!loaded.types.empty()) std::printf("%s\n", printable(loaded.types).c_str());
-  std::printf("%s\n", model.c_str());
+  say(comm_, data.name, ": ", graph.num_global_nodes(), " nodes, ", graph.num_global_edges(), " edges",
+      graph.edge_weight().defined() ? " with weights" : "", ", ", loaded.input->width(), " features", sparse,
+      has_pairs(o.task.type) ? "" : describe_labels(data, o.task), "; ", comm_.size(), " ranks x ",
+      num_threads(), " threads, instruction set ", to_string(instruction_set()), ", ",
+      o.mixed_precision ? "mixed" : "full", " precision, products ",
+      to_string(o.mixed_precision ? MatmulPrecision::medium : o.matmul_precision), ", halo format ",
+      to_string(o.graph_options.halo_format), ", ",
+      o.found.is_partitioned() ? "given" : to_string(o.data.partition), " partition, at most ", most_nodes,
+      " nodes and ", most_edges, " edges a rank");
+  if (!loaded.types.empty()) say(comm_, loaded.types);
+  say(comm_, model);
   if (o.mfg && (loaded.model.norm == "batch" || loaded.model.type == "gin"))
-    std::printf(
-        "--mfg: %s takes the mean and variance of the nodes that the training nodes or edges depend on, not "
-        "of all nodes: this is another training than without --mfg\n",
-        loaded.model.norm == "batch" ? "batch norm" : "the batch norm inside gin");
-  std::fflush(stdout);
+    say(comm_, "--mfg: ", loaded.model.norm == "batch" ? "batch norm" : "the batch norm inside gin",
+        " takes the mean and variance of the nodes that the training nodes or edges depend on, not of all "
+        "nodes: this is another training than without --mfg");
 }
 
 void Log::add_scores(nlohmann::ordered_json& line, const std::vector<Scores>& scores) const {
@@ -240,7 +230,7 @@ void Log::epoch(const Epoch& e, const RunResult& result) {
   write(line);
   if (!curves_) return;
   try {
-    curves_->add(e);
+    curves_->add(line);
   } catch (const InputError& error) {
     fail(error.what(), "event file");
   }
@@ -251,9 +241,8 @@ void Log::print(const std::vector<Scores>& scores) const {
   for (const auto& [part, score] : splits_) {
     std::string text;
     for (std::size_t i = 0; i < scores.size(); ++i) {
-      char digits[32];
-      std::snprintf(digits, sizeof digits, " %.4f", scores[i].*score);
-      if (!std::isnan(scores[i].*score)) text += (metrics_[i] == "acc" ? "" : " " + metrics_[i]) + digits;
+      if (std::isnan(scores[i].*score)) continue;
+      text += (metrics_[i] == "acc" ? "" : " " + metrics_[i]) + formatted(" %.4f", scores[i].*score);
     }
     if (!text.empty()) std::printf("  %s%s", part.c_str(), text.c_str());
   }
@@ -262,11 +251,8 @@ void Log::print(const std::vector<Scores>& scores) const {
 std::string describe_best(const TrainOptions& o, const RunResult& result) {
   if (result.best_epoch == 0) return "";
   const std::string name = word_of(metric_names(o.task)[0]);
-  std::array<char, 64> best{}, test{};
-  std::snprintf(best.data(), best.size(), "%.4f", result.best[0].val);
-  std::snprintf(test.data(), test.size(), "%.4f", result.best[0].test);
-  return concat("best validation ", name, " ", best.data(), " in epoch ", result.best_epoch, " with test ",
-                name, " ", test.data());
+  return concat("best validation ", name, formatted(" %.4f", result.best[0].val), " in epoch ",
+                result.best_epoch, " with test ", name, formatted(" %.4f", result.best[0].test));
 }
 
 void Log::summary(const TrainingGraph& loaded, const RunResult& result,

@@ -74,11 +74,11 @@ Tensor positive_labels(const Tensor& logits) {
 }  // namespace
 
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const Graph& graph, const NodeData& data,
-                        std::span<const PredictedNodes> types) {
-  for (const PredictedNodes& nodes : types)
+                        std::span<const TypeRows> types) {
+  for (const TypeRows& nodes : types)
     write_predictions(graph.comm(),
-                      o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
-                      h.slice_rows(nodes.first_row, nodes.end_row), nodes.ids);
+                      o.predict + "/embeddings." + escaped(nodes.name) + ending(nodes.ids_are_original),
+                      h.slice_rows(nodes.first_row, nodes.end_row), nodes.original_ids);
   if (types.empty())
     write_predictions(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h,
                       graph.dst_ids());
@@ -94,35 +94,22 @@ void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<
                       ", expected ids without gaps for --predict with --task edge (not --drop-duplicates)");
 }
 
-void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
-                   std::span<const Index> ids, bool ids_are_original) {
-  const std::string end = ending(ids_are_original);
-  if (o.task.labels == LabelType::values) {
-    write_predictions(comm, o.predict + "/edge_values" + end, numbers.reshape({numbers.num_rows()}), ids);
-  } else {
-    write_predictions(comm, o.predict + "/edge_logits" + end, numbers, ids);
-    write_npy_rows(comm, o.predict + "/edge_labels" + end, classes_of(numbers), ids);
-  }
-  remove_other_order(comm, o, ids_are_original, "/edge_index.npy",
-                     {"/edge_values", "/edge_logits", "/edge_labels"});
-}
-
 namespace {
 
 /// Writes values, or logits and the labels that they predict. Collective.
-void predict_labels(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
+void predict_labels(const Communicator& comm, const std::string& prefix, const Tensor& scores,
                     std::span<const Index> ids, LabelType type, const std::string& end) {
   if (type == LabelType::values) {
     const Index n = scores.num_rows();
-    write_predictions(comm, o.predict + "/values" + end,
-                      scores.row_size() == 1 ? scores.reshape({n}) : scores, ids);
+    write_predictions(comm, prefix + "values" + end, scores.row_size() == 1 ? scores.reshape({n}) : scores,
+                      ids);
     return;
   }
-  write_predictions(comm, o.predict + "/logits" + end, scores, ids);
+  write_predictions(comm, prefix + "logits" + end, scores, ids);
   if (type == LabelType::binary)
-    write_npy_rows(comm, o.predict + "/labels" + end, positive_labels(scores), ids);
+    write_npy_rows(comm, prefix + "labels" + end, positive_labels(scores), ids);
   else
-    write_npy_rows(comm, o.predict + "/labels" + end, classes_of(scores), ids);
+    write_npy_rows(comm, prefix + "labels" + end, classes_of(scores), ids);
 }
 
 /// Writes the split of the nodes: 0 training, 1 validation, 2 test, -1 none. Collective.
@@ -138,21 +125,29 @@ void write_split(const Communicator& comm, const std::string& path, const NodeDa
 
 }  // namespace
 
+void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
+                   std::span<const Index> ids, bool ids_are_original) {
+  predict_labels(comm, o.predict + "/edge_", numbers, ids, o.task.labels, ending(ids_are_original));
+  remove_other_order(comm, o, ids_are_original, "/edge_index.npy",
+                     {"/edge_values", "/edge_logits", "/edge_labels"});
+}
+
 void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
                     const NodeData& data) {
-  predict_labels(comm, o, scores, data.original_ids, data.label_type, ending(data.ids_are_original));
+  predict_labels(comm, o.predict + "/", scores, data.original_ids, data.label_type,
+                 ending(data.ids_are_original));
   if (o.draw_split)
     write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, data.original_ids);
 }
 
 void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,
-                   std::span<const PredictedNodes> types) {
+                   std::span<const TypeRows> types) {
   const Communicator& comm = graph.comm();
-  const auto category = std::ranges::find_if(types, &PredictedNodes::is_category);
+  const auto category = std::ranges::find_if(types, &TypeRows::is_category);
   const bool of_type = category != types.end();
-  const Array<Index>& ids = of_type ? category->ids : graph.dst_ids();
+  const Array<Index>& ids = of_type ? category->original_ids : graph.dst_ids();
   if (of_type) scores = scores.slice_rows(category->first_row, category->end_row);
-  predict_labels(comm, o, scores, ids, data.label_type, ending(data.ids_are_original));
+  predict_labels(comm, o.predict + "/", scores, ids, data.label_type, ending(data.ids_are_original));
   if (o.draw_split) write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, ids);
   std::error_code ignored;
   for (const char* name : {"/logits", "/values"})

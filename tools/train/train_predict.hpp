@@ -14,15 +14,6 @@
 
 namespace sar::tools {
 
-/// The nodes of one type of a typed graph: a range of this rank's rows.
-struct PredictedNodes {
-  std::string type;
-  Index first_row = 0, end_row = 0;  ///< the rows of its nodes are [first_row, end_row)
-  Array<Index> ids;                  ///< original ids within the type
-  bool ids_are_original = true;
-  bool is_category = false;  ///< the type with labels
-};
-
 /// Collective. Creates the directory before the training, so that a failure appears early.
 void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 
@@ -41,12 +32,12 @@ void write_predictions(const Communicator& comm, const std::string& path, const 
 /// on. With `types`, logits and labels are for the category, row = id within the type, and
 /// embeddings.<type>.npy has the nodes of each type.
 void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,
-                   std::span<const PredictedNodes> types = {});
+                   std::span<const TypeRows> types = {});
 
 /// Collective. Writes h [local nodes, width] as embeddings.npy [nodes, width], or with `types` as
 /// embeddings.<type>.npy of each, with rows as above.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const Graph& graph, const NodeData& data,
-                        std::span<const PredictedNodes> types = {});
+                        std::span<const TypeRows> types = {});
 
 /// Collective. Writes logits.npy and labels.npy, or values.npy, and a split that was drawn, as predict_nodes,
 /// with a row for each graph. `scores` [graphs of this rank, classes or T].

@@ -9,12 +9,6 @@
 #include <cmath>
 
 namespace sar::tools {
-namespace {
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
-
 nlohmann::ordered_json json_number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
 }
@@ -87,17 +81,14 @@ void Progress::resume(int epoch, const std::map<std::string, std::string>& extra
                         "', expected a checkpoint that train has written");
   };
   const auto count = [&](const char* key, double most) {
-    const bool has = progress.is_object() && progress.contains(key) && progress[key].is_number();
-    const double number = has ? progress[key].get<double>() : -1;
+    const double number = number_in(progress, key);
     require_number(number >= 0 && number <= most, key);
     return number;
   };
   const auto score = [&](const std::string& key, bool optional) {
-    if (progress.is_object() && !progress.contains(key) && optional) return not_a_number;
-    require_number(progress.is_object() && progress.contains(key) &&
-                       (progress[key].is_null() || progress[key].is_number()),
-                   key);
-    return progress[key].is_null() ? not_a_number : progress[key].get<double>();
+    const auto of = progress.find(key);
+    require_number(of == progress.end() ? optional : of->is_null() || of->is_number(), key);
+    return number_in(progress, key);
   };
   for (std::size_t i = 0; i < metrics_.size(); ++i)
     for (const auto& [split, of] : splits_) {

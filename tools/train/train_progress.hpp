@@ -86,6 +86,13 @@ class Progress {
 
 /// JSON has no NaN: null.
 nlohmann::ordered_json json_number(double x);
+/// Returns the number that a JSON value has by this name; NaN: there is none.
+template <class Json>
+double number_in(const Json& json, const std::string& name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number() ? found->template get<double>()
+                                                   : std::numeric_limits<double>::quiet_NaN();
+}
 
 /// Whether this epoch is evaluated: every --eval-every epochs, and the last.
 [[nodiscard]] bool is_evaluated(const TrainOptions& o, int epoch);

@@ -107,18 +107,11 @@ TrainingGraph load_training_samples(const Communicator& comm, TrainOptions& o, H
   });
   const std::array<Index, 2> sizes{comm.all_reduce(found.samples.num_nodes()),
                                    comm.all_reduce(found.samples.num_edges())};
-  if (comm.rank() == 0) {
-    std::cout << printable(concat(o.dataset, ": ", found.format, " ", found.name, ": ",
-                                  found.book.num_nodes(), " graphs with ", sizes[0], " nodes and ", sizes[1],
-                                  " edges"))
-              << std::endl;
-    for (const std::string& note : found.notes)
-      std::cout << printable(concat(found.name, ": ", note)) << std::endl;
-    if (!found.samples.edges.empty() && !o.edge_features)
-      std::cout << printable(concat(found.name, ": features of the edges are not used (--model gin ",
-                                    "--edge-features takes them)"))
-                << std::endl;
-  }
+  say(comm, o.dataset, ": ", found.format, " ", found.name, ": ", found.book.num_nodes(), " graphs with ",
+      sizes[0], " nodes and ", sizes[1], " edges");
+  for (const std::string& note : found.notes) say(comm, found.name, ": ", note);
+  if (!found.samples.edges.empty() && !o.edge_features)
+    say(comm, found.name, ": features of the edges are not used (--model gin --edge-features takes them)");
   NodeData data = graph_data(comm, o, found);
   prepare_split(comm, o, data);
   set_outputs(comm, o, data);

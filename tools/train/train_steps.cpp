@@ -25,13 +25,12 @@ EpochProgress EpochProgress::from_checkpoint(const std::map<std::string, std::st
   if (batch == extra.end()) return {};
   const auto values = nlohmann::json::parse(batch->second, nullptr, /*allow_exceptions=*/false);
   const auto number = [&]<class Number>(const char* key, Number least, Number most) {
-    const auto value = values.is_object() && values.contains(key) ? values[key] : nlohmann::json();
-    const bool has_type = std::is_integral_v<Number> ? value.is_number_integer() : value.is_number();
-    const double found = has_type ? value.template get<double>() : std::numeric_limits<double>::quiet_NaN();
-    require<InputError>(found >= static_cast<double>(least) && found <= static_cast<double>(most), place,
-                        ": extra.batch has no number '", key, "' of ", least, " to ", most,
+    const double found = number_in(values, key);
+    const bool is_whole = std::is_floating_point_v<Number> || found == std::trunc(found);
+    require<InputError>(is_whole && found >= static_cast<double>(least) && found <= static_cast<double>(most),
+                        place, ": extra.batch has no number '", key, "' of ", least, " to ", most,
                         ", expected a checkpoint that train has written");
-    return value.template get<Number>();
+    return static_cast<Number>(found);
   };
   constexpr Index most = Index{1} << 53;
   constexpr double most_loss = std::numeric_limits<double>::max();

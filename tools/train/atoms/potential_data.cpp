@@ -42,11 +42,9 @@ formats::AtomDataset read_file(const Communicator& comm, const std::string& path
                                   return concat(each.first, " ", each.second);
                                 })));
   if (weighted > 0) file.notes.push_back(concat("weights of ", weighted, " structures: config_weight, ..."));
-  if (comm.rank() != 0) return file;
-  std::cout << printable(concat(path, ": ", file.format, ": ", file.count, " structures of ", atoms,
-                                " atoms of ", joined(file.species)))
-            << std::endl;
-  for (const std::string& note : file.notes) std::cout << printable(concat(path, ": ", note)) << std::endl;
+  say(comm, path, ": ", file.format, ": ", file.count, " structures of ", atoms, " atoms of ",
+      joined(file.species));
+  for (const std::string& note : file.notes) say(comm, path, ": ", note);
   return file;
 }
 
@@ -60,23 +58,18 @@ std::shared_ptr<Potential> initial_potential(const Communicator& comm, const Tra
   require<InputError>(!found->has_members() || (o.save_weights.empty() && o.checkpoint.empty()), path,
                       ": is a committee of files, expected no --save-weights and no --checkpoint");
   const ModelDescription& d = found->description();
-  if (comm.rank() == 0)
-    std::cout << printable(concat(path, ": ",
-                                  found->has_members() ? concat("a committee of ", d.committee, " potentials")
-                                                       : std::string("a potential"),
-                                  " of ", joined(d.species), " with ", d.layers,
-                                  d.type == "mace" ? " layers of " : " convolutions of ", d.hidden,
-                                  " channels, cutoff ", d.cutoff))
-              << std::endl;
+  say(comm, path, ": ",
+      found->has_members() ? concat("a committee of ", d.committee, " potentials")
+                           : std::string("a potential"),
+      " of ", joined(d.species), " with ", d.layers, d.type == "mace" ? " layers of " : " convolutions of ",
+      d.hidden, " channels, cutoff ", d.cutoff);
   const std::vector<NewSpecies>& added = o.task.potential.new_species;
   if (added.empty()) return found;
   Generator gen(o.seed);
   std::shared_ptr<Potential> extended = comm.agree([&] { return with_species(*found, added, gen); });
-  if (comm.rank() == 0)
-    for (const NewSpecies& each : added)
-      std::cout << printable(concat(path, ": new species ", each.name, ", which begins ",
-                                    each.like.empty() ? "with drawn numbers" : "as " + each.like))
-                << std::endl;
+  for (const NewSpecies& each : added)
+    say(comm, path, ": new species ", each.name, ", which begins ",
+        each.like.empty() ? "with drawn numbers" : "as " + each.like);
   return extended;
 }
 
@@ -140,13 +133,6 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
                       p.has_stresses ? ", --stress-weight is 0" : ", there are no stresses",
                       ", expected a weight above 0");
   o.model.species.assign(names.begin(), names.end());
-  o.model.cutoff = p.cutoff;
-  o.model.num_basis = p.num_basis;
-  o.model.radial_basis = p.radial_basis;
-  o.model.cutoff_function = p.cutoff_function;
-  o.model.zbl_inner = p.zbl_inner;
-  o.model.zbl_outer = p.zbl_outer;
-  o.model.committee = p.committee;
   if (o.model.reads_radii())
     for (const std::string& name : o.model.species) o.model.covalent_radii.push_back(covalent_radius(name));
   if (!o.init_weights.empty()) {

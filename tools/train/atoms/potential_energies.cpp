@@ -107,31 +107,22 @@ std::string text_of_shifts(const std::vector<std::string>& species, const std::v
 }
 
 /// Warns of energies of atoms that the training structures do not determine.
-void warn_of_shifts(const TrainOptions& o, const ModelDescription& d, const EnergyShifts& fitted,
-                    const std::vector<Index>& atoms) {
+void warn_of_shifts(const Communicator& comm, const TrainOptions& o, const ModelDescription& d,
+                    const EnergyShifts& fitted, const std::vector<Index>& atoms) {
   std::vector<Index> missing, fixed;
   for (const Index k : fitted.undetermined)
     (atoms[static_cast<std::size_t>(k)] > 0 ? fixed : missing).push_back(k);
-  const auto say = [&](const auto&... parts) {
-    std::cout << printable(concat("WARNING: ", o.dataset, ": ", parts...)) << std::endl;
-  };
   const auto names = [&](const std::vector<Index>& which) {
     return joined(which, [&](Index k) { return d.species[static_cast<std::size_t>(k)]; });
   };
   if (!fixed.empty())
-    say("the energies of single atoms of ", names(fixed),
+    say(comm, "WARNING: ", o.dataset, ": the energies of single atoms of ", names(fixed),
         " cannot be told apart, because the training structures have them in fixed proportions only: ",
         "energy shifts ", text_of_shifts(d.species, fitted.energies, fixed),
         " are the least squares of the least norm. Energies of other proportions mean nothing");
   if (!missing.empty())
-    say("no training structure with an energy has atoms of ", names(missing),
+    say(comm, "WARNING: ", o.dataset, ": no training structure with an energy has atoms of ", names(missing),
         ": the energy shifts are 0, and energies with these atoms mean nothing");
-}
-
-/// Prints a line on rank 0.
-template <class... Parts>
-void say(const Communicator& comm, const Parts&... parts) {
-  if (comm.rank() == 0) std::cout << printable(concat(parts...)) << std::endl;
 }
 
 /// The labels of the training structures without what the potential of --init-weights says, to which energies
@@ -271,7 +262,7 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
     const auto [shifts, scale] = fit(task.labels, chosen.given);
     require<InputError>(!shifts.energies.empty(), o.dataset,
                         ": no training structure has an energy, expected one at least");
-    if (comm.rank() == 0) warn_of_shifts(o, d, shifts, counts.atoms_with_energies);
+    warn_of_shifts(comm, o, d, shifts, counts.atoms_with_energies);
     d.energy_shifts = shifts.energies;
     d.energy_scales.assign(d.species.size(), p.scale == EnergySource::given ? p.given_scale : scale);
   } else {
@@ -286,8 +277,7 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
     for (std::size_t k = 0; k < added.energies.size(); ++k)
       d.energy_shifts[k] =
           std::isnan(chosen.given[k]) ? d.energy_shifts[k] + added.energies[k] : chosen.given[k];
-    if (fits && comm.rank() == 0)
-      warn_of_shifts(o, d, {d.energy_shifts, added.undetermined}, counts.atoms_with_energies);
+    if (fits) warn_of_shifts(comm, o, d, {d.energy_shifts, added.undetermined}, counts.atoms_with_energies);
     if (p.scale == EnergySource::fit || p.scale == EnergySource::given)
       d.energy_scales.assign(d.species.size(), p.scale == EnergySource::fit ? scale : p.given_scale);
     if (o.epochs > 0 && p.scale != EnergySource::fit && p.scale != EnergySource::given)

@@ -2,6 +2,7 @@
 #include "train/atoms/potential_steps.hpp"
 
 #include "formats/atoms/extended_xyz.hpp"
+#include "program.hpp"
 #include "train/atoms/potential_energies.hpp"
 #include "train/atoms/structure_values.hpp"
 
@@ -171,11 +172,12 @@ std::vector<Scores> PotentialSteps::scores() {
   }
   std::vector<Scores> scores;
   for (const Metric metric : metrics_of(o_.task)) {
-    const AtomMetric kind = atom_metric(metric);
+    const auto kind =
+        static_cast<std::size_t>(std::ranges::find(atom_metrics, metric) - atom_metrics.begin());
     const auto in_milli = [&](std::size_t part) {
-      const std::vector<double>& of = errors[kind.label][part];
+      const std::vector<double>& of = errors[kind / 2][part];
       const Tensor rows = Tensor::from({std::ssize(of), 1}, std::span<const double>(of));
-      const auto& mean = kind.is_rmse ? root_mean_squared_error : mean_absolute_error;
+      const auto& mean = kind % 2 == 1 ? root_mean_squared_error : mean_absolute_error;
       return 1000 * mean(rows, Tensor::zeros(rows.shape()), Array<std::uint8_t>(of.size(), 1), comm_);
     };
     scores.push_back({.train = in_milli(0), .val = in_milli(1), .test = in_milli(2), .watch = in_milli(3)});
@@ -214,9 +216,7 @@ void PotentialSteps::save_learner() {
   for (const Place& each : places)
     learner.add(each.rank == comm_.rank() ? mine[each.number] : LabelledStructure{}, each.rank);
   learner.train(0);  // writes it
-  if (comm_.rank() == 0)
-    std::cout << printable(concat(directory, ": a learner with ", learner.num_structures(), " structures"))
-              << std::endl;
+  say(comm_, directory, ": a learner with ", learner.num_structures(), " structures");
 }
 
 void PotentialSteps::scale_deviations() {
@@ -227,10 +227,9 @@ void PotentialSteps::scale_deviations() {
   const DeviationFit fit = fit_deviations(comm_, errors);
   potential_.set_deviation_scales(fit.energy, fit.forces);
   g_.model = potential_.description();
-  if (comm_.rank() == 0)
-    std::cout << "committee: errors of validation structures are " << fit.energy
-              << " times its deviations of energies and " << fit.forces
-              << " times those of forces, by which they are multiplied" << std::endl;
+  say(comm_, "committee: errors of validation structures are ", fit.energy,
+      " times its deviations of energies and ", fit.forces,
+      " times those of forces, by which they are multiplied");
 }
 
 void PotentialSteps::predict() {

@@ -29,26 +29,8 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 // ---- differences of energies
 
-/// A structure with its atoms in the order of the file.
-struct Frame {
-  std::vector<std::uint8_t> elements;
-  std::vector<double> positions, forces;
-  Cell cell;
-  double energy = formats::no_label;
-  Matrix3 stress{};
-
-  Frame() = default;
-  explicit Frame(const AtomStructure& of)
-      : elements(of.elements),
-        positions(of.positions),
-        forces(of.forces),
-        cell(of.cell),
-        energy(of.energy),
-        stress(of.stress) {}
-};
-
 /// Adds a pair of structures to the fits, if no atom has moved far.
-void add_pair(const Frame& a, const Frame& b, DifferenceFits& fits) {
+void add_pair(const AtomStructure& a, const AtomStructure& b, DifferenceFits& fits) {
   constexpr double most_moved = 0.2, most_strain = 0.02, least_strain = 1e-6;
   if (a.elements != b.elements || a.cell.periodic != b.cell.periodic || std::isnan(a.energy) ||
       std::isnan(b.energy))
@@ -106,52 +88,43 @@ void add_pair(const Frame& a, const Frame& b, DifferenceFits& fits) {
   if (!std::isnan(by_stress)) fits.stresses.add(by_stress, difference - by_forces);
 }
 
-/// The first structures of the files on each rank, as numbers that all ranks get.
-class FirstFrames {
- public:
-  /// Collective.
-  FirstFrames(const Communicator& comm, const PotentialTask& task) : rank_(comm.rank()) {
-    std::vector<double> mine;
-    for (std::size_t f = 0; f < task.files.size(); ++f) {
-      if (task.files[f].structures.empty()) continue;
-      const AtomStructure& of = task.files[f].structures[0];
-      mine.insert(mine.end(), {static_cast<double>(comm.rank()), static_cast<double>(f),
-                               static_cast<double>(of.num_atoms()), of.forces.empty() ? 0. : 1., of.energy});
-      for (const Matrix3* matrix : {&of.cell.vectors, &of.stress})
-        for (const Vector3& row : *matrix) mine.insert(mine.end(), row.begin(), row.end());
-      for (const bool wraps : of.cell.periodic) mine.push_back(wraps ? 1 : 0);
-      mine.insert(mine.end(), of.elements.begin(), of.elements.end());
-      mine.insert(mine.end(), of.positions.begin(), of.positions.end());
-      mine.insert(mine.end(), of.forces.begin(), of.forces.end());
-    }
-    numbers_ = comm.all_gather(std::span<const double>(mine));
+/// Of each file, the first structure behind those of this rank; one without atoms if there is none.
+/// Collective.
+std::vector<AtomStructure> next_structures(const Communicator& comm, const PotentialTask& task) {
+  std::vector<double> mine;
+  for (std::size_t f = 0; f < task.files.size(); ++f) {
+    if (task.files[f].structures.empty()) continue;
+    const AtomStructure& of = task.files[f].structures[0];
+    mine.insert(mine.end(), {static_cast<double>(comm.rank()), static_cast<double>(f),
+                             static_cast<double>(of.num_atoms()), of.forces.empty() ? 0. : 1., of.energy});
+    for (const Matrix3* matrix : {&of.cell.vectors, &of.stress})
+      for (const Vector3& row : *matrix) mine.insert(mine.end(), row.begin(), row.end());
+    for (const bool wraps : of.cell.periodic) mine.push_back(wraps ? 1 : 0);
+    mine.insert(mine.end(), of.elements.begin(), of.elements.end());
+    mine.insert(mine.end(), of.positions.begin(), of.positions.end());
+    mine.insert(mine.end(), of.forces.begin(), of.forces.end());
   }
-
-  /// The first structure of a file behind those of this rank; one without an energy if there is none.
-  [[nodiscard]] Frame next_of(std::size_t file) const {
-    for (std::size_t at = 0; at < numbers_.size();) {
-      const auto take = [&] { return numbers_[at++]; };
-      const double rank = take(), of_file = take();
-      const auto atoms = static_cast<std::size_t>(take());
-      const bool has_forces = take() != 0;
-      Frame frame;
-      frame.energy = take();
-      for (Matrix3* matrix : {&frame.cell.vectors, &frame.stress})
-        for (Vector3& row : *matrix)
-          for (double& x : row) x = take();
-      for (bool& wraps : frame.cell.periodic) wraps = take() != 0;
-      for (std::size_t i = 0; i < atoms; ++i) frame.elements.push_back(static_cast<std::uint8_t>(take()));
-      for (std::size_t i = 0; i < 3 * atoms; ++i) frame.positions.push_back(take());
-      for (std::size_t i = 0; has_forces && i < 3 * atoms; ++i) frame.forces.push_back(take());
-      if (rank > rank_ && of_file == static_cast<double>(file)) return frame;
-    }
-    return {};
+  const std::vector<double> all = comm.all_gather(std::span<const double>(mine));
+  std::vector<AtomStructure> next(task.files.size());
+  for (std::size_t at = 0; at < all.size();) {
+    const auto take = [&] { return all[at++]; };
+    const double rank = take();
+    AtomStructure& of_file = next[static_cast<std::size_t>(take())];
+    const auto atoms = static_cast<std::size_t>(take());
+    const bool has_forces = take() != 0;
+    AtomStructure of;
+    of.energy = take();
+    for (Matrix3* matrix : {&of.cell.vectors, &of.stress})
+      for (Vector3& row : *matrix)
+        for (double& x : row) x = take();
+    for (bool& wraps : of.cell.periodic) wraps = take() != 0;
+    for (std::size_t i = 0; i < atoms; ++i) of.elements.push_back(static_cast<std::uint8_t>(take()));
+    for (std::size_t i = 0; i < 3 * atoms; ++i) of.positions.push_back(take());
+    for (std::size_t i = 0; has_forces && i < 3 * atoms; ++i) of.forces.push_back(take());
+    if (rank > comm.rank() && of_file.elements.empty()) of_file = std::move(of);
   }
-
- private:
-  int rank_;
-  std::vector<double> numbers_;
-};
+  return next;
+}
 
 // ---- each structure by itself
 
@@ -192,7 +165,8 @@ void set_energies(const Communicator& comm, const PotentialTask& task, Index num
 
 /// Prints how many neighbors atoms have and how near they are, and warns of numbers that a file or a cutoff
 /// in another unit has.
-void tell_neighbors(const std::string& path, double cutoff, std::span<const StructureFacts> all) {
+void tell_neighbors(const Communicator& comm, const std::string& path, double cutoff,
+                    std::span<const StructureFacts> all) {
   constexpr double few = 0.5, many = 500;  // a distance and a number of neighbors, in Angstrom
   Index atoms = 0, edges = 0, most = 0, molecules = 0, without_pair = 0;
   double least = inf;
@@ -204,20 +178,19 @@ void tell_neighbors(const std::string& path, double cutoff, std::span<const Stru
     molecules += each.atoms > 1 ? 1 : 0;
     without_pair += each.atoms > 1 && each.edges == 0 ? 1 : 0;
   }
-  const auto say = [&](const auto&... parts) { std::cout << printable(concat(parts...)) << std::endl; };
   const double neighbors = static_cast<double>(edges) / static_cast<double>(atoms);
   const std::string found =
       concat(neighbors, " neighbors an atom within the cutoff ", cutoff, ", at most ", most);
-  say(path, ": ", found, edges > 0 ? concat(", the least distance is ", least) : "",
+  say(comm, path, ": ", found, edges > 0 ? concat(", the least distance is ", least) : "",
       without_pair > 0 ? concat("; ", without_pair, " of ", molecules,
                                 " structures of several atoms have no pair within the cutoff")
                        : "");
   const char* const units = ": are the positions or the cutoff in another unit than Angstrom?";
   if (edges == 0 || 2 * without_pair > molecules)
-    say("WARNING: ", path, ": ", edges == 0 ? "no structure has" : "most structures do not have",
+    say(comm, "WARNING: ", path, ": ", edges == 0 ? "no structure has" : "most structures do not have",
         " two atoms within the cutoff ", cutoff, units);
-  if (neighbors > many) say("WARNING: ", path, ": ", found, units);
-  if (least < few) say("WARNING: ", path, ": the least distance of two atoms is ", least, units);
+  if (neighbors > many) say(comm, "WARNING: ", path, ": ", found, units);
+  if (least < few) say(comm, "WARNING: ", path, ": the least distance of two atoms is ", least, units);
 }
 
 /// Up to three examples, "structure 7 (12.1), structure 9 (8)", of the largest `size` first, and how many
@@ -229,9 +202,8 @@ std::string examples(std::vector<const StructureFacts*> found, const Size& size)
                            [&](const StructureFacts* each) { return std::abs(size(*each)); });
   std::string text;
   for (std::size_t k = 0; k < std::min(most, found.size()); ++k) {
-    std::array<char, 32> number{};
-    std::snprintf(number.data(), number.size(), "%.4g", size(*found[k]));
-    text += concat(k == 0 ? "" : ", ", "structure ", found[k]->number, " (", number.data(), ")");
+    text += concat(k == 0 ? "" : ", ", "structure ", found[k]->number, " (",
+                   formatted("%.4g", size(*found[k])), ")");
   }
   return text + (found.size() > most ? ", ..." : "");
 }
@@ -281,9 +253,7 @@ std::string wrong_labels(const DifferenceFit& fit, const char* what, std::span<c
   std::string meaning;
   for (const UnitFactor& unit : units)
     if (std::abs(factor / unit.factor - 1) < tolerance / 2) meaning = concat(": ", unit.meaning);
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g", factor);
-  return concat(what, " are ", text.data(), " times what energies say, by ", fit.pairs,
+  return concat(what, " are ", formatted("%.3g", factor), " times what energies say, by ", fit.pairs,
                 " pairs of successive structures", meaning);
 }
 
@@ -352,7 +322,8 @@ std::vector<std::string> findings(const PotentialTask& task, const std::vector<S
 }
 
 /// Prints what a file has, for --describe.
-void describe_file(const std::string& path, std::span<const StructureFacts> of, const DifferenceFits& fits) {
+void describe_file(const Communicator& comm, const std::string& path, std::span<const StructureFacts> of,
+                   const DifferenceFits& fits) {
   Index atoms = 0, edges = 0, fewest = std::numeric_limits<Index>::max(), most = 0, lonely = 0;
   Index least_atoms = fewest, most_atoms = 0;
   const StructureFacts *nearest = of.data(), *strongest = nullptr;
@@ -376,11 +347,10 @@ void describe_file(const std::string& path, std::span<const StructureFacts> of, 
     least_energy = std::min(least_energy, each.energy);
     most_energy = std::max(most_energy, each.energy);
   }
-  const auto row = [](const char* name, const auto&... parts) {
-    std::cout << "  " << name << std::string(12 - std::string(name).size(), ' ')
-              << printable(concat(parts...)) << "\n";
+  const auto row = [&](const char* name, const auto&... parts) {
+    say(comm, "  ", name, std::string(12 - std::string(name).size(), ' '), parts...);
   };
-  std::cout << printable(path) << "\n";
+  say(comm, path);
   row("structures", of.size(), ", of ", least_atoms, " to ", most_atoms, " atoms, ", atoms, " together");
   row("neighbors", static_cast<double>(edges) / static_cast<double>(std::max<Index>(atoms, 1)), " an atom, ",
       fewest, " to ", most, "; ", lonely, " atoms have none");
@@ -406,17 +376,12 @@ void describe_file(const std::string& path, std::span<const StructureFacts> of, 
 
 std::vector<DifferenceFits> compare_differences(const Communicator& comm, const PotentialTask& task) {
   return comm.agree([&] {
-    const FirstFrames firsts(comm, task);
+    const std::vector<AtomStructure> next = next_structures(comm, task);
     std::vector<DifferenceFits> fits(task.files.size());
     for (std::size_t f = 0; f < task.files.size(); ++f) {
       const std::vector<AtomStructure>& structures = task.files[f].structures;
-      if (structures.empty()) continue;
-      Frame frame(structures[0]);
-      for (std::size_t s = 0; s < structures.size(); ++s) {
-        Frame next = s + 1 < structures.size() ? Frame(structures[s + 1]) : firsts.next_of(f);
-        add_pair(frame, next, fits[f]);
-        frame = std::move(next);
-      }
+      for (std::size_t s = 0; s < structures.size(); ++s)
+        add_pair(structures[s], s + 1 < structures.size() ? structures[s + 1] : next[f], fits[f]);
     }
     static_assert(sizeof(DifferenceFits) == 8 * sizeof(double));
     comm.all_reduce(std::span<double>(&fits[0].forces.xx, 8 * fits.size()));
@@ -460,14 +425,13 @@ void check_structures(const Communicator& comm, const PotentialTask& task, std::
   std::vector<StructureFacts> all = comm.all_gather(std::span<const StructureFacts>(facts));
   std::ranges::sort(all, {}, [](const StructureFacts& each) { return std::pair(each.file, each.number); });
   if (comm.rank() != 0) return;
-  tell_neighbors(o.dataset, o.model.cutoff, all);
+  tell_neighbors(comm, o.dataset, o.model.cutoff, all);
   if (fits.empty()) return;
   for (std::size_t f = 0; o.describe && f < task.files.size(); ++f) {
     const auto [begin, end] = std::ranges::equal_range(all, static_cast<Index>(f), {}, &StructureFacts::file);
-    if (begin != end) describe_file(task.files[f].path, {begin, end}, fits[f]);
+    if (begin != end) describe_file(comm, task.files[f].path, {begin, end}, fits[f]);
   }
-  for (const std::string& each : findings(task, all, fits))
-    std::cout << printable("WARNING: " + each) << std::endl;
+  for (const std::string& each : findings(task, all, fits)) say(comm, "WARNING: ", each);
 }
 
 }  // namespace sar::tools

@@ -29,49 +29,42 @@ const char* name_of(DataPart part) {
   return part_names[static_cast<std::size_t>(part)];
 }
 
+/// Sums over the errors of energies per atom, of forces or of stresses.
+struct LabelErrors {
+  double count = 0, sum = 0, squares = 0;
+
+  void add(double of_count, double of_sum, double of_squares) {
+    count += of_count;
+    sum += of_sum;
+    squares += of_squares;
+  }
+};
+
 /// Sums of errors over structures.
 struct ErrorSums {
   Index structures = 0;
-  double energies = 0, energy_sum = 0, energy_squares = 0;  ///< per atom
-  double components = 0, force_sum = 0, force_squares = 0;
-  double stresses = 0, stress_sum = 0, stress_squares = 0;
+  std::array<LabelErrors, 3> labels;
 
   void add(const StructureErrors& of) {
     const auto atoms = static_cast<double>(of.atoms);
     ++structures;
-    if (const double error = (of.energy - of.label) / atoms; !std::isnan(error)) {
-      energies += 1;
-      energy_sum += std::abs(error);
-      energy_squares += error * error;
-    }
-    if (of.has_forces) {
-      components += 3 * atoms;
-      force_sum += of.force_sum;
-      force_squares += of.force_squares;
-    }
-    if (of.has_stress) {
-      stresses += 9;
-      stress_sum += of.stress_sum;
-      stress_squares += of.stress_squares;
-    }
+    if (const double error = (of.energy - of.label) / atoms; !std::isnan(error))
+      labels[0].add(1, std::abs(error), error * error);
+    if (of.has_forces) labels[1].add(3 * atoms, of.force_sum, of.force_squares);
+    if (of.has_stress) labels[2].add(9, of.stress_sum, of.stress_squares);
   }
 
-  /// Mean absolute errors and roots of mean squares of energies, forces and stresses, in thousandths; NaN
-  /// where there are no labels.
-  [[nodiscard]] std::array<double, 6> means() const {
-    const auto mean = [](double sum, double count) {
-      return count > 0 ? 1e3 * sum / count : formats::no_label;
-    };
-    const auto root = [](double squares, double count) {
-      return count > 0 ? 1e3 * std::sqrt(squares / count) : formats::no_label;
-    };
-    return {mean(energy_sum, energies),      root(energy_squares, energies), mean(force_sum, components),
-            root(force_squares, components), mean(stress_sum, stresses),     root(stress_squares, stresses)};
+  /// The values of atom_metrics, in thousandths; NaN where there are no labels.
+  [[nodiscard]] std::array<double, atom_metrics.size()> means() const {
+    std::array<double, atom_metrics.size()> means{};
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      const auto& [count, sum, squares] = labels[k];
+      means[2 * k] = count > 0 ? 1e3 * sum / count : formats::no_label;
+      means[2 * k + 1] = count > 0 ? 1e3 * std::sqrt(squares / count) : formats::no_label;
+    }
+    return means;
   }
 };
-
-constexpr std::array mean_names{"energy_mae",  "energy_rmse", "forces_mae",
-                                "forces_rmse", "stress_mae",  "stress_rmse"};
 
 /// Root of the mean square of the forces' errors, or the error of the energy per atom, by which structures
 /// are compared.
@@ -86,7 +79,7 @@ std::string place_of(const PotentialTask& task, const StructureKinds& kinds, con
                 kind == "-" ? "" : concat(" (", kind, ")"));
 }
 
-void tell_largest(const PotentialTask& task, const StructureKinds& kinds,
+void tell_largest(const Communicator& comm, const PotentialTask& task, const StructureKinds& kinds,
                   const std::vector<StructureErrors>& all) {
   constexpr std::size_t most = 3;
   for (std::size_t part = 0; part < part_names.size(); ++part) {
@@ -101,15 +94,12 @@ void tell_largest(const PotentialTask& task, const StructureKinds& kinds,
                              [&](const auto* each) { return size_of(*each, by_forces); });
     std::string text;
     for (std::size_t k = 0; k < std::min(most, of_part.size()); ++k) {
-      std::array<char, 32> size{};
-      std::snprintf(size.data(), size.size(), "%.1f", 1e3 * size_of(*of_part[k], by_forces));
-      text += concat(k == 0 ? "" : "; ", place_of(task, kinds, *of_part[k]), " ", size.data());
+      text += concat(k == 0 ? "" : "; ", place_of(task, kinds, *of_part[k]), " ",
+                     formatted("%.1f", 1e3 * size_of(*of_part[k], by_forces)));
     }
     if (of_part.size() > 1)
-      std::cout << printable(concat("largest ",
-                                    by_forces ? "forces-rmse in meV/A" : "energy errors in meV an atom", ", ",
-                                    part_names[part], ": ", text))
-                << std::endl;
+      say(comm, "largest ", by_forces ? "forces-rmse in meV/A" : "energy errors in meV an atom", ", ",
+          part_names[part], ": ", text);
   }
 }
 
@@ -147,7 +137,7 @@ void print_means(const std::map<std::pair<Index, DataPart>, ErrorSums>& sums, co
   for (const std::string& name : kinds.names) width = std::max(width, printable(name).size());
   std::string head = "errors by kind, in meV an atom, meV/A and meV/A^3:\nkind" +
                      std::string(width - 4, ' ') + "  split  structures";
-  for (const char* name : mean_names) head += concat("  ", name);
+  for (const Metric metric : atom_metrics) head += "  " + key_of(metric);
   std::cout << head << "\n";
   for (const auto& [key, of] : sums) {
     const std::string name = printable(kinds.names[static_cast<std::size_t>(key.first)]);
@@ -155,9 +145,9 @@ void print_means(const std::map<std::pair<Index, DataPart>, ErrorSums>& sums, co
     std::snprintf(cell.data(), cell.size(), "  %-5s  %10lld", name_of(key.second),
                   static_cast<long long>(of.structures));
     std::string line = name + std::string(width - name.size(), ' ') + cell.data();
-    const std::array<double, 6> means = of.means();
+    const auto means = of.means();
     for (std::size_t m = 0; m < means.size(); ++m) {
-      const auto columns = static_cast<int>(std::string(mean_names[m]).size());
+      const auto columns = static_cast<int>(key_of(atom_metrics[m]).size());
       if (std::isnan(means[m]))
         std::snprintf(cell.data(), cell.size(), "  %*s", columns, "-");
       else
@@ -307,15 +297,15 @@ nlohmann::ordered_json report_errors(const Communicator& comm, const PotentialTa
     nlohmann::ordered_json line{{"kind", kinds.names[static_cast<std::size_t>(key.first)]},
                                 {"split", name_of(key.second)},
                                 {"structures", of.structures}};
-    const std::array<double, 6> values = of.means();
+    const auto values = of.means();
     for (std::size_t m = 0; m < values.size(); ++m)
-      if (!std::isnan(values[m])) line[mean_names[m]] = values[m];
+      if (!std::isnan(values[m])) line[key_of(atom_metrics[m])] = values[m];
     means.push_back(std::move(line));
   }
   comm.agree([&] {
     if (comm.rank() != 0) return;
     if (kinds.names.size() > 1) print_means(sums, kinds);
-    tell_largest(task, kinds, all);
+    tell_largest(comm, task, kinds, all);
     if (!table.empty()) write_table(table, task, kinds, all);
   });
   return means;

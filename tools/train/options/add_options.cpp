@@ -26,14 +26,6 @@ void read_what_the_task_needs(TrainOptions& o) {
   if (has_labelled_rows(o.task.type)) o.data.label_type = label_type(o.task.label_loss);
 }
 
-/// Sets what follows from --sampler.
-void set_sampler(SampleOptions& o) {
-  o.method = o.sampler == Sampler::labor ? NeighborMethod::labor : NeighborMethod::uniform;
-  if (o.sampler == Sampler::saint_node) o.saint = SaintMethod::node;
-  if (o.sampler == Sampler::saint_edge) o.saint = SaintMethod::edge;
-  if (o.sampler == Sampler::saint_walk) o.saint = SaintMethod::walk;
-}
-
 }  // namespace
 
 void add_options(CLI::App& app, TrainOptions& o) {
@@ -44,7 +36,6 @@ void add_options(CLI::App& app, TrainOptions& o) {
   set_common_options(app, common);
   app.callback([&o, &app, table] {
     if (!o.task.potential.files.empty()) o.dataset = o.task.potential.files.front();
-    set_sampler(o.sample);
     table->refuse_unread();
     for (const auto& [name, list] : o.sample.relation_lists)
       o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);

@@ -16,44 +16,30 @@ std::string describe_batch_per_rank(const TrainOptions& o) {
   return concat("on ", o.num_ranks, " ranks", has_samples(o.task.type) ? "" : ", partition " + partition);
 }
 
-std::string describe_relation_lists(const SampleOptions& s) {
-  std::string text;
-  for (const auto& [name, list] : s.relation_lists)
-    text += concat(text.empty() ? "" : " --sample-relation ", name, '=', list);
-  return text;
-}
-
 std::string describe_sample(const OptionTable& t, const SampleOptions& s) {
   if (s.fan_outs.empty()) return "none";
   return list_text(s.fan_outs) +
          t.words({"--sample-relation", "--batch-size", "--batch-per-rank", "--drop-last", "--sample-replace",
                   "--sample-by-weight"}) +
-         (s.method == NeighborMethod::labor ? " --sampler labor" : "") + t.words({"--sample-redraw"});
+         (s.is_labor() ? " --sampler labor" : "") + t.words({"--sample-redraw"});
 }
 
 void add_saint_options(OptionTable& t, SampleOptions& s) {
-  t.choice("--sampler", s.sampler,
-           {{"neighbor", Sampler::neighbor},
-            {"labor", Sampler::labor},
-            {"saint-node", Sampler::saint_node},
-            {"saint-edge", Sampler::saint_edge},
-            {"saint-walk", Sampler::saint_walk}},
-           "how batches are drawn")
-      .recorded([&t, &s] {
-        return !s.saint
-                   ? "none"
-                   : name_of(*s.saint) +
-                         t.words({"--batch-size", "--saint-batches", "--walk-length", "--saint-coverage"});
-      });
+  t.choice("--sampler", s.sampler, samplers, "how batches are drawn").recorded([&t, &s] {
+    return !s.is_saint()
+               ? "none"
+               : name_in(samplers, s.sampler) +
+                     t.words({"--batch-size", "--saint-batches", "--walk-length", "--saint-coverage"});
+  });
   t.number("--walk-length", s.walk_length, "saint-walk: steps of each walk", 1)
-      .read_with("--sampler saint-walk", [&s] { return s.saint == SaintMethod::walk; });
+      .read_with("--sampler saint-walk", [&s] { return s.sampler == Sampler::saint_walk; });
   t.number("--saint-batches", s.saint_batches,
            "saint: subgraphs of an epoch; 0: as many as draw as many nodes as there are")
-      .read_with("--sampler saint-node, saint-edge or saint-walk", [&s] { return s.saint.has_value(); });
+      .read_with("--sampler saint-node, saint-edge or saint-walk", [&s] { return s.is_saint(); });
   t.number("--saint-coverage", s.saint_coverage,
            "saint-edge, saint-walk: draws of each node from which the coefficients are counted", 1)
       .read_with("--sampler saint-edge or saint-walk",
-                 [&s] { return s.saint && s.saint != SaintMethod::node; });
+                 [&s] { return s.is_saint() && s.sampler != Sampler::saint_node; });
 }
 
 void add_cluster_options(OptionTable& t, SampleOptions& s) {
@@ -109,7 +95,7 @@ void add_sample_options(OptionTable& t, TrainOptions& o) {
       .default_for(TaskType::potential, [&s] { s.batch_size = 4; })
       .for_tasks(all_tasks)
       .read_with("--sample, --sampler saint-node, saint-edge or saint-walk, or --task graph or potential",
-                 [draws_or_samples, &s] { return draws_or_samples() || s.saint; });
+                 [draws_or_samples, &s] { return draws_or_samples() || s.is_saint(); });
   t.flag("--batch-per-rank", s.batch_per_rank, "--batch-size counts those of each rank")
       .for_tasks(all_tasks)
       .read_with("--sample or --task graph or potential", draws_or_samples)
@@ -121,7 +107,7 @@ void add_sample_options(OptionTable& t, TrainOptions& o) {
           "--sample for some edge types: author:writes:paper=5,5")
       .needs("--sample")
       .read_with("--category or --relation", [&o] { return o.is_typed(); })
-      .as_text([&s] { return describe_relation_lists(s); });
+      .as_text([&s] { return list_text(s.relation_lists, " --sample-relation "); });
   t.flag("--sample-replace", s.replace, "draws in-edges with replacement").needs("--sample");
   t.flag("--sample-by-weight", s.by_weight, "draws in-edges in proportion to their weights")
       .needs("--sample");

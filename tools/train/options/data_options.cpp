@@ -17,14 +17,12 @@ namespace {
 /// "0.6,0.2,0.2", "20/class,500,1000"
 DrawSplitOptions parse_split(const std::string& text) {
   DrawSplitOptions split;
-  std::string_view rest = text;
+  const std::vector<std::string> words = split_text(text, ',');
   SplitPart* const parts[] = {&split.train, &split.valid, &split.test};
   for (std::size_t i = 0; i < 3; ++i) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    *parts[i] = parse_split_part(std::string(rest.substr(0, comma)));
-    require<InputError>((comma == rest.size()) == (i == 2), "'", text, "', expected three parts, ",
+    *parts[i] = parse_split_part(words[i]);
+    require<InputError>((i + 1 == words.size()) == (i == 2), "'", text, "', expected three parts, ",
                         "TRAINING,VALIDATION,TEST, such as 0.6,0.2,0.2 or 20/class,500,1000");
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   require_shares(split);
   require<InputError>(split.train.count > 0 || (split.train.count < 0 && split.train.share > 0), "'", text,
@@ -38,12 +36,6 @@ DrawSplitOptions read_split(const std::string& option, const std::string& text) 
   } catch (const InputError& error) {
     throw CLI::ValidationError(option, error.what());
   }
-}
-
-std::string describe(const std::map<std::string, std::string>& pairs) {
-  std::string text;
-  for (const auto& [name, field] : pairs) text += concat(text.empty() ? "" : " ", name, '=', field);
-  return text.empty() ? "none" : text;
 }
 
 std::string describe(const std::optional<DrawSplitOptions>& split) {
@@ -99,7 +91,7 @@ void add_data_options(OptionTable& t, TrainOptions& o) {
   t.pairs("--fields", o.data.fields, "NAME=FIELD",
           "other names of features, labels, masks, weights: features=x labels=y")
       .for_tasks(one_graph_tasks)
-      .recorded([&o] { return describe(o.data.fields); });
+      .recorded([&o] { return o.data.fields.empty() ? "none" : list_text(o.data.fields, " "); });
   t.number("--num-classes", o.num_classes, "number of classes; 0: largest label + 1")
       .read_with("--task node or graph, or edge with classes", [&o] {
         return has_labelled_rows(o.task.type) ||

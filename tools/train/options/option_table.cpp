@@ -139,13 +139,9 @@ std::map<std::string, std::string> OptionTable::record() const {
 
 std::vector<std::string> read_names(const std::string& option, const std::string& text,
                                     const std::string& expected) {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end == begin) throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::vector<std::string> names = split_text(text, ',');
+  if (std::ranges::count(names, "") > 0)
+    throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
   return names;
 }
 
@@ -160,12 +156,6 @@ std::map<std::string, double> read_named_numbers(const std::string& option, cons
       throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
   }
   return numbers;
-}
-
-std::string list_text(const std::map<std::string, double>& numbers) {
-  std::string text;
-  for (const auto& [name, number] : numbers) text += concat(text.empty() ? "" : ",", name, "=", number);
-  return text;
 }
 
 }  // namespace sar::tools

@@ -188,21 +188,27 @@ template <class T>
 std::vector<T> read_numbers(const std::string& option, const std::string& text,
                             const std::function<bool(T)>& valid, const std::string& expected) {
   std::vector<T> numbers;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::optional<T> number = to_number<T>(std::string_view(text).substr(begin, end - begin));
+  for (const std::string& part : split_text(text, ',')) {
+    const std::optional<T> number = to_number<T>(part);
     if (!number || !valid(*number))
       throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
     numbers.push_back(*number);
-    begin = end + 1;
   }
   return numbers;
 }
-/// Returns the list that read_numbers() reads.
 template <class T>
-std::string list_text(const std::vector<T>& numbers) {
+std::string item_text(const T& item) {
+  return concat(item);
+}
+template <class Name, class Value>
+std::string item_text(const std::pair<Name, Value>& item) {
+  return concat(item.first, "=", item.second);
+}
+/// Returns a list as read_numbers() and read_named_numbers() read it, or with other separators.
+template <class List>
+std::string list_text(const List& list, const std::string& separator = ",") {
   std::string text;
-  for (const T& number : numbers) text += concat(text.empty() ? "" : ",", number);
+  for (const auto& item : list) text += (text.empty() ? "" : separator) + item_text(item);
   return text;
 }
 /// Returns the names of a list such as embedding,convs.0. Throws CLI::ValidationError for an empty name.
@@ -213,8 +219,6 @@ std::vector<std::string> read_names(const std::string& option, const std::string
 std::map<std::string, double> read_named_numbers(const std::string& option, const std::string& text,
                                                  const std::function<bool(double)>& valid,
                                                  const std::string& expected);
-/// Returns the list that read_named_numbers() reads.
-std::string list_text(const std::map<std::string, double>& numbers);
 /// Returns the fan-outs "15,10,5". Throws CLI::ValidationError, which names the option.
 std::vector<Index> read_fan_outs(const std::string& option, const std::string& text);
 

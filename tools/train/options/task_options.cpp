@@ -16,9 +16,8 @@ namespace sar::tools {
 namespace {
 
 void read_shares(const std::string& text, TaskOptions& o) {
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const auto valid = to_number<double>(text.substr(0, comma));
-  const auto test = to_number<double>(text.substr(std::min(comma + 1, text.size())));
+  const auto [first, second] = split_at(text, ',');
+  const auto valid = to_number<double>(first), test = to_number<double>(second);
   if (!valid || !test || !(*valid >= 0) || !(*test >= 0) || !(*valid + *test < 1))
     throw CLI::ValidationError("--split-edges",
                                "'" + text +
@@ -29,36 +28,19 @@ void read_shares(const std::string& text, TaskOptions& o) {
   o.has_shares = true;
 }
 
+/// Sources that are no numbers.
+const Choices<EnergySource> energy_sources{
+    {"fit", EnergySource::fit}, {"keep", EnergySource::keep}, {"isolated", EnergySource::isolated}};
+
 /// "fit", "keep", "isolated", or "Cu=-3.5,O=1".
 void read_shifts(const std::string& text, PotentialOptions& o) {
   o.given_shifts.clear();
-  for (const auto& [name, source] : {std::pair{"fit", EnergySource::fit},
-                                     {"keep", EnergySource::keep},
-                                     {"isolated", EnergySource::isolated}})
-    if (text == name) {
-      o.shifts = source;
-      return;
-    }
-  o.shifts = EnergySource::given;
+  const auto named = std::ranges::find(energy_sources, text, &std::pair<std::string, EnergySource>::first);
+  o.shifts = named == energy_sources.end() ? EnergySource::given : named->second;
+  if (o.shifts != EnergySource::given) return;
   o.given_shifts = read_named_numbers(
       "--energy-shifts", text, [](double x) { return std::isfinite(x); },
       "fit, keep, isolated, or energies of single atoms of different species, such as Cu=-3.5,O=1");
-}
-
-std::string text_of_shifts(const PotentialOptions& o) {
-  switch (o.shifts) {
-    case EnergySource::automatic:
-      break;
-    case EnergySource::fit:
-      return "fit";
-    case EnergySource::keep:
-      return "keep";
-    case EnergySource::isolated:
-      return "isolated";
-    case EnergySource::given:
-      return list_text(o.given_shifts);
-  }
-  return "";
 }
 
 /// "fit", "keep", or a number.
@@ -70,20 +52,15 @@ void read_scale(const std::string& text, PotentialOptions& o) {
   o.given_scale = number.value_or(0);
 }
 
-std::string text_of_scale(const PotentialOptions& o) {
-  if (o.scale == EnergySource::given) return concat(o.given_scale);
-  return o.scale == EnergySource::fit ? "fit" : o.scale == EnergySource::keep ? "keep" : "";
-}
-
 /// "Ge,Cu=Ag": Cu begins as Ag.
 void read_new_species(const std::string& text, PotentialOptions& o) {
   const char* expected = "different species, such as Ge, or Cu=Ag, which begins as Ag";
   o.new_species.clear();
   for (const std::string& each : read_names("--new-species", text, expected)) {
-    const std::size_t equals = std::min(each.find('='), each.size());
-    const NewSpecies species{each.substr(0, equals), each.substr(std::min(equals + 1, each.size()))};
+    const auto [name, like] = split_at(each, '=');
+    const NewSpecies species{name, like};
     const bool is_repeated = std::ranges::count(o.new_species, species.name, &NewSpecies::name) > 0;
-    if (species.name.empty() || is_repeated || (equals < each.size() && species.like.empty()))
+    if (species.name.empty() || is_repeated || (name.size() < each.size() && like.empty()))
       throw CLI::ValidationError("--new-species", "'" + text + "', expected " + expected);
     o.new_species.push_back(species);
   }
@@ -101,19 +78,15 @@ void read_stages(const std::string& text, PotentialOptions& o) {
       "epochs of 2 or more, one after another, each with the weights of energies, forces and stresses from "
       "then on, such as 61:100,10,1 or 61:100,10,1;81:1000,10,1";
   o.stages.clear();
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    const std::string stage = text.substr(begin, end - begin);
-    const std::size_t colon = std::min(stage.find(':'), stage.size());
-    const auto epoch = to_number<int>(stage.substr(0, colon));
+  for (const std::string& stage : split_text(text, ';')) {
+    const auto [first, of_terms] = split_at(stage, ':');
+    const auto epoch = to_number<int>(first);
     const std::vector<double> weights = read_numbers<double>(
-        "--stages", stage.substr(std::min(colon + 1, stage.size())),
-        [](double x) { return x >= 0 && std::isfinite(x); }, expected);
+        "--stages", of_terms, [](double x) { return x >= 0 && std::isfinite(x); }, expected);
     if (!epoch || *epoch <= (o.stages.empty() ? 1 : o.stages.back().epoch) || weights.size() != 3 ||
         weights[0] + weights[1] + weights[2] == 0)
       throw CLI::ValidationError("--stages", "'" + text + "', expected " + expected);
     o.stages.push_back({*epoch, weights[0], weights[1], weights[2]});
-    begin = end + 1;
   }
 }
 
@@ -128,11 +101,16 @@ void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {
   t.parsed(
        "--energy-shifts", [&o](const std::string& text) { read_shifts(text, o); }, "SOURCE|NAME=E,...",
        "energies of single atoms: fit, keep, isolated, or given ones")
-      .recorded([&o] { return text_of_shifts(o); });
+      .recorded([&o] {
+        return o.shifts == EnergySource::given ? list_text(o.given_shifts)
+                                               : name_in(energy_sources, o.shifts);
+      });
   t.parsed(
        "--energy-scale", [&o](const std::string& text) { read_scale(text, o); }, "fit|keep|X",
        "scale of the network's energies: of the training forces, or a given one")
-      .recorded([&o] { return text_of_scale(o); });
+      .recorded([&o] {
+        return o.scale == EnergySource::given ? concat(o.given_scale) : name_in(energy_sources, o.scale);
+      });
   t.parsed(
        "--new-species", [&o](const std::string& text) { read_new_species(text, o); }, "NAME[=LIKE],...",
        "species beside those of --init-weights, which may begin as one of them")
@@ -229,8 +207,8 @@ void add_link_options(OptionTable& t, TrainOptions& options) {
       .read_with("--sample and --task link or edge", [&options] {
         return !has_labelled_rows(options.task.type) && !options.sample.fan_outs.empty();
       });
-  t.choice("--predictor", o.predictor, predictor_types(), "link: score of a pair");
-  t.choice("--link-loss", o.loss, link_losses(), "link: loss function");
+  t.choice("--predictor", o.predictor, predictor_types, "link: score of a pair");
+  t.choice("--link-loss", o.loss, link_losses, "link: loss function");
   t.number("--negatives", o.negatives, "link: negative pairs for each edge", 1, most_negatives);
   t.choice("--negatives-from", o.negatives_from,
            {{"source", Negatives::per_source}, {"global", Negatives::global}},
@@ -251,6 +229,7 @@ void add_link_options(OptionTable& t, TrainOptions& options) {
 void add_potential_options(OptionTable& t, TrainOptions& options) {
   constexpr double most = 1e30;
   PotentialOptions& o = options.task.potential;
+  ModelDescription& m = options.model;
   t.group("Potentials of atoms", {TaskType::potential});
   t.paths("--valid-file", o.valid_files, "FILE ...", "validation structures, in files as --dataset");
   t.paths("--test-file", o.test_files, "FILE ...", "test structures");
@@ -267,23 +246,23 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   key("--energy-key", o.keys.energy, "key of the energies, where a file has several; none: no energies");
   key("--forces-key", o.keys.forces, "column of the forces; none: no forces");
   key("--stress-key", o.keys.stress, "key of the stresses or virials; none: no stresses");
-  t.number("--cutoff", o.cutoff, "distance up to which atoms interact, in the unit of the positions", 0, most)
+  t.number("--cutoff", m.cutoff, "distance up to which atoms interact, in the unit of the positions", 0, most)
       .recorded();
-  t.number("--num-basis", o.num_basis, "radial basis functions", 1, 1 << 16)
-      .default_for(TaskType::potential, [&] { o.num_basis = options.model.type == "mace" ? 8 : o.num_basis; })
+  t.number("--num-basis", m.num_basis, "radial basis functions", 1, 1 << 16)
+      .default_for(TaskType::potential, [&m] { m.num_basis = m.type == "mace" ? 8 : m.num_basis; })
       .recorded();
-  t.choice("--radial-basis", o.radial_basis, named(ModelDescription::radial_bases()),
+  t.choice("--radial-basis", m.radial_basis, named(ModelDescription::radial_bases()),
            "radial basis functions")
       .recorded();
-  t.choice("--cutoff-function", o.cutoff_function, named(ModelDescription::cutoff_functions()),
+  t.choice("--cutoff-function", m.cutoff_function, named(ModelDescription::cutoff_functions()),
            "how messages vanish at the cutoff")
       .recorded();
-  add_mace_options(t, options.model);
-  t.number("--zbl-inner", o.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most)
+  add_mace_options(t, m);
+  t.number("--zbl-inner", m.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most)
       .recorded();
-  t.number("--zbl-outer", o.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most)
+  t.number("--zbl-outer", m.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most)
       .recorded();
-  t.number("--committee", o.committee,
+  t.number("--committee", m.committee,
            "heads that are trained on other structures each: deviations of predictions", 1, 64)
       .recorded();
   add_fine_tuning_options(t, o);

@@ -7,7 +7,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -43,26 +43,22 @@ std::vector<Metric> read_metrics(const std::string& text);
 std::string name_of(Metric metric);
 /// Returns the name in logs, in "val_acc" for example.
 std::string key_of(Metric metric);
-/// Return "roc-auc, average-precision, ...": those that labels of this type, links or atoms can have,
-/// and all.
-std::string metrics_for(LabelType labels);
-std::string metrics_for_links();
-std::string metrics_for_atoms();
-std::string all_metrics();
+/// Returns a name in logs as messages have it: "accuracy" for "acc".
+std::string word_of(const std::string& key);
+/// What metrics are of. Bits, because a metric may be of several.
+inline constexpr unsigned of_classes = 1, of_binary = 2, of_values = 4, of_links = 8, of_atoms = 16;
+/// Returns the bit of labels of this type; of `automatic`, those of all labels.
+unsigned of_labels(LabelType labels);
+[[nodiscard]] bool is_for(Metric metric, unsigned of);
+/// Returns "roc-auc, average-precision, ...": those that are for one of these.
+std::string metrics_for(unsigned of);
 
-[[nodiscard]] bool is_for(Metric metric, LabelType labels);
-[[nodiscard]] bool is_for_links(Metric metric);
-[[nodiscard]] bool is_for_atoms(Metric metric);
 [[nodiscard]] bool smaller_is_better(Metric metric);
 
-/// What a metric of atoms measures.
-struct AtomMetric {
-  std::size_t label;  ///< 0: energies, 1: forces, 2: stresses
-  bool is_rmse;       ///< root of the mean square; otherwise mean absolute error
-};
-AtomMetric atom_metric(Metric metric);
-/// Returns the metrics of data that have these labels besides energies.
-std::vector<Metric> atom_metrics(bool forces, bool stresses);
+/// Metrics of energies, forces and stresses: of each the mean absolute error, then the root of the mean
+/// square.
+inline constexpr std::array atom_metrics{Metric::energy_mae,  Metric::energy_rmse, Metric::forces_mae,
+                                         Metric::forces_rmse, Metric::stress_mae,  Metric::stress_rmse};
 
 /// Returns the metric that is used if none is named.
 Metric default_metric(LabelType labels);

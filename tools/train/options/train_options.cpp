@@ -9,12 +9,6 @@ std::string name_of_run(const TrainOptions& o) {
   return concat("seed-", o.seed, o.run.of_splits ? concat("-split-", o.run.split) : "");
 }
 
-std::string name_of(SaintMethod method) {
-  return method == SaintMethod::node   ? "saint-node"
-         : method == SaintMethod::edge ? "saint-edge"
-                                       : "saint-walk";
-}
-
 std::string default_activation(const ModelDescription& m) {
   return model_type(m.type).attends() && (m.norm.empty() || m.norm == "none") ? "elu" : "relu";
 }

@@ -40,6 +40,12 @@ struct ScheduleOptions {
 
 enum class Sampler { neighbor, labor, saint_node, saint_edge, saint_walk };
 
+inline const Choices<Sampler> samplers{{"neighbor", Sampler::neighbor},
+                                       {"labor", Sampler::labor},
+                                       {"saint-node", Sampler::saint_node},
+                                       {"saint-edge", Sampler::saint_edge},
+                                       {"saint-walk", Sampler::saint_walk}};
+
 /// Mini-batches: sampled, or of graphs.
 struct SampleOptions {
   std::vector<Index> fan_outs;  ///< one per layer; empty: full batch. With --category: per edge type
@@ -50,18 +56,18 @@ struct SampleOptions {
   bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
   bool evaluate = false;  ///< evaluate on sampled in-edges, too
   Sampler sampler = Sampler::neighbor;
-  NeighborMethod method = NeighborMethod::uniform;  ///< of --sampler
   bool redraw = false;  ///< in each batch of an epoch
   // batches of clusters, in place of fan-outs
   static constexpr Index parts = -1;  ///< clusters are the parts of a partition directory
   Index clusters = 0;                 ///< 0: none
   Index clusters_per_batch = 1;
   PartitionMethod cluster_method = PartitionMethod::automatic;
-  // batches of GraphSAINT, in place of fan-outs (--sampler); batch_size is the number of draws
-  std::optional<SaintMethod> saint;
+  // batches of GraphSAINT, in place of fan-outs; batch_size is the number of draws
   Index walk_length = 2, saint_batches = 0, saint_coverage = 50;
 
-  [[nodiscard]] bool has_batches() const noexcept { return !fan_outs.empty() || clusters != 0 || saint; }
+  [[nodiscard]] bool is_labor() const noexcept { return sampler == Sampler::labor; }
+  [[nodiscard]] bool is_saint() const noexcept { return sampler >= Sampler::saint_node; }
+  [[nodiscard]] bool has_batches() const noexcept { return !fan_outs.empty() || clusters != 0 || is_saint(); }
 };
 
 /// One of the runs that a start of `train` makes, with its seed in TrainOptions::seed.
@@ -149,8 +155,6 @@ struct TrainOptions {
 
 /// Returns what tells a run from the others, in names of files: "seed-3", "seed-3-split-1".
 std::string name_of_run(const TrainOptions& o);
-/// "saint-node", "saint-edge", "saint-walk"
-std::string name_of(SaintMethod method);
 /// Returns the activation of a network without --activation: ELU after attention without a norm, else ReLU.
 std::string default_activation(const ModelDescription& model);
 

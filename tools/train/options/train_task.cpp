@@ -9,53 +9,8 @@
 
 namespace sar::tools {
 
-const Choices<TaskType>& task_types() {
-  static const Choices<TaskType> types{{"node", TaskType::node},
-                                       {"link", TaskType::link},
-                                       {"edge", TaskType::edge},
-                                       {"graph", TaskType::graph},
-                                       {"potential", TaskType::potential}};
-  return types;
-}
-
-const Choices<PredictorType>& predictor_types() {
-  static const Choices<PredictorType> types{
-      {"dot", PredictorType::dot},           {"mlp", PredictorType::mlp},
-      {"distmult", PredictorType::distmult}, {"complex", PredictorType::complex},
-      {"transe", PredictorType::transe},     {"rotate", PredictorType::rotate}};
-  return types;
-}
-
-const Choices<LinkLoss>& link_losses() {
-  static const Choices<LinkLoss> losses{
-      {"bce", LinkLoss::bce}, {"margin", LinkLoss::margin}, {"infonce", LinkLoss::infonce}};
-  return losses;
-}
-
-const Choices<LabelLoss>& label_losses() {
-  static const Choices<LabelLoss> losses{{"auto", LabelLoss::automatic},
-                                         {"cross-entropy", LabelLoss::cross_entropy},
-                                         {"bce", LabelLoss::bce},
-                                         {"mse", LabelLoss::mse},
-                                         {"mae", LabelLoss::mae}};
-  return losses;
-}
-
-std::string name_of(TaskType type) {
-  return name_in(task_types(), type);
-}
-std::string name_of(PredictorType type) {
-  return name_in(predictor_types(), type);
-}
 bool has_relations(PredictorType type) {
   return type != PredictorType::dot && type != PredictorType::mlp;
-}
-std::string name_of(LinkLoss loss) {
-  return name_in(link_losses(), loss);
-}
-
-std::string name_of(LabelLoss loss) {
-  return name_in(label_losses(), loss);
 }
 
 std::string names_of(const std::vector<TaskType>& types) {
@@ -90,8 +45,8 @@ void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place) 
                             : labels == LabelType::binary ? concat("several labels a ", name_of(o.type))
                                                           : std::string("values");
   for (const Metric metric : o.metrics)
-    require<InputError>(is_for(metric, labels), place, ": the labels are ", found, ", expected --metric ",
-                        metrics_for(labels), ", not ", name_of(metric),
+    require<InputError>(is_for(metric, of_labels(labels)), place, ": the labels are ", found,
+                        ", expected --metric ", metrics_for(of_labels(labels)), ", not ", name_of(metric),
                         ", or another --loss if they are not");
   const bool weighted = o.balanced_classes || !o.class_weights.empty();
   require<InputError>(classes || !weighted, place, ": the labels are ", found,
@@ -102,13 +57,15 @@ void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place) 
 
 std::vector<Metric> metrics_of(const TaskOptions& o) {
   std::vector<Metric> metrics = o.metrics;
+  std::vector<Metric> usual{Metric::roc_auc, Metric::mrr, Metric::hits};
   if (o.type == TaskType::potential) {
-    for (const Metric metric : atom_metrics(o.potential.has_forces, o.potential.has_stresses))
-      if (std::ranges::count(metrics, metric) == 0) metrics.push_back(metric);
-    return metrics;
+    usual = {Metric::energy_mae, Metric::energy_rmse};
+    if (o.potential.has_forces) usual.insert(usual.begin(), {Metric::forces_mae, Metric::forces_rmse});
+    if (o.potential.has_stresses) usual.insert(usual.end(), {Metric::stress_mae, Metric::stress_rmse});
+  } else if (o.type != TaskType::link) {
+    return metrics.empty() ? std::vector{default_metric(o.labels)} : metrics;
   }
-  if (o.type != TaskType::link) return metrics.empty() ? std::vector{default_metric(o.labels)} : metrics;
-  for (const Metric metric : {Metric::roc_auc, Metric::mrr, Metric::hits})
+  for (const Metric metric : usual)
     if (std::ranges::count(metrics, metric) == 0) metrics.push_back(metric);
   return metrics;
 }

@@ -59,11 +59,6 @@ struct PotentialOptions {
   std::string kind_key = "config_type";        ///< key of the kind of a structure
   std::map<std::string, double> kind_weights;  ///< in the loss; of other kinds: 1
   Index graph_memory = Index{1} << 30;         ///< bytes of edges that a rank keeps
-  double cutoff = 5;
-  Index num_basis = 20;
-  std::string radial_basis = "sinc", cutoff_function = "cosine";
-  Index committee = 1;                                                ///< heads
-  double zbl_inner = 0, zbl_outer = 0;                                ///< 0: no ZBL
   double energy_weight = 10, forces_weight = 10, stress_weight = 10;  ///< of the terms of the loss
   std::vector<WeightStage> stages;  ///< in the order of their epochs; empty: these weights in all epochs
   EnergyError energy_error = EnergyError::per_atom;
@@ -103,15 +98,27 @@ struct TaskOptions {
 };
 
 /// The values of --task, --predictor, --link-loss and --loss.
-const Choices<TaskType>& task_types();
-const Choices<PredictorType>& predictor_types();
-const Choices<LinkLoss>& link_losses();
-const Choices<LabelLoss>& label_losses();
-/// Names on the command line: "link", "mlp", ...
-std::string name_of(TaskType type);
-std::string name_of(PredictorType type);
-std::string name_of(LinkLoss loss);
-std::string name_of(LabelLoss loss);
+inline const Choices<TaskType> task_types{{"node", TaskType::node},
+                                          {"link", TaskType::link},
+                                          {"edge", TaskType::edge},
+                                          {"graph", TaskType::graph},
+                                          {"potential", TaskType::potential}};
+inline const Choices<PredictorType> predictor_types{
+    {"dot", PredictorType::dot},           {"mlp", PredictorType::mlp},
+    {"distmult", PredictorType::distmult}, {"complex", PredictorType::complex},
+    {"transe", PredictorType::transe},     {"rotate", PredictorType::rotate}};
+inline const Choices<LinkLoss> link_losses{
+    {"bce", LinkLoss::bce}, {"margin", LinkLoss::margin}, {"infonce", LinkLoss::infonce}};
+inline const Choices<LabelLoss> label_losses{{"auto", LabelLoss::automatic},
+                                             {"cross-entropy", LabelLoss::cross_entropy},
+                                             {"bce", LabelLoss::bce},
+                                             {"mse", LabelLoss::mse},
+                                             {"mae", LabelLoss::mae}};
+
+/// Returns "link".
+inline std::string name_of(TaskType type) {
+  return name_in(task_types, type);
+}
 /// Returns "link or edge".
 std::string names_of(const std::vector<TaskType>& types);
 

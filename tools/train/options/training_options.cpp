@@ -49,12 +49,12 @@ std::string describe_metrics(const TaskOptions& o) {
 }
 
 void add_task_options(OptionTable& t, TaskOptions& o) {
-  t.choice("--task", o.type, task_types(), "what is predicted").common().recorded([&t, &o] {
+  t.choice("--task", o.type, task_types, "what is predicted").common().recorded([&t, &o] {
     return describe_task(t, o.type);
   });
-  t.choice("--loss", o.label_loss, label_losses(), "node, graph: loss; auto: by the labels")
+  t.choice("--loss", o.label_loss, label_losses, "node, graph: loss; auto: by the labels")
       .for_tasks(labelled_tasks)
-      .as_text([&o] { return o.labels == LabelType::classes ? "" : name_of(o.label_loss); });
+      .as_text([&o] { return o.labels == LabelType::classes ? "" : name_in(label_losses, o.label_loss); });
   t.parsed(
        "--class-weights", [&o](const std::string& text) { read_class_weights(text, o); }, "balanced|LIST",
        "node, graph: weights of the classes in the loss; balanced: all classes count the same")

@@ -39,7 +39,7 @@ void train(const Communicator& comm, const TrainOptions& options) {
                          : o.task.type == TaskType::graph ? load_training_samples(comm, o, heartbeat)
                                                           : load_training_graph(comm, o, heartbeat);
   if (o.describe) return;
-  const bool samples = !o.sample.fan_outs.empty() || o.sample.saint || (o.mfg && has_pairs(o.task.type));
+  const bool samples = !o.sample.fan_outs.empty() || o.sample.is_saint() || (o.mfg && has_pairs(o.task.type));
   if (!samples && o.model.attention_dropout == 0) loaded.graph.drop_edge_ids();  // nothing reads them
   const std::vector<TrainOptions> runs =
       options_of_runs(o, splits_of_runs(o, loaded.data.splits.count, loaded.data.name));

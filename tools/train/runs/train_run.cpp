@@ -7,10 +7,9 @@
 #include "train/train_curves.hpp"
 #include "train/train_edge_steps.hpp"
 #include "train/train_gcn_norm.hpp"
+#include "train/train_label_steps.hpp"
 #include "train/train_log.hpp"
-#include "train/train_node_steps.hpp"
 #include "train/train_predict.hpp"
-#include "train/train_sample_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
@@ -39,23 +38,21 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
                         ": is a checkpoint, expected the file of --save-weights, beside which there are the "
                         "learnable rows, or --resume");
     load_model_of_checkpoint(comm, checkpoint, model);
-    if (comm.rank() == 0) std::cout << printable("initial weights: the model of " + checkpoint) << std::endl;
+    say(comm, "initial weights: the model of ", checkpoint);
     return;
   }
   if (loaded.input->has_learnable_rows()) loaded.input->load_rows(o.init_weights);
-  std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
-  const std::vector<std::string> notes = graph_notes(loaded.graph, weights, given, o.model);
-  lines.insert(lines.end(), notes.begin(), notes.end());
-  if (comm.rank() != 0) return;
-  for (const std::string& line : lines)
-    std::cout << printable(concat(o.init_weights, ": ", line)) << std::endl;
+  const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
+  for (const std::string& line : lines) say(comm, o.init_weights, ": ", line);
+  for (const std::string& line : graph_notes(loaded.graph, weights, given, o.model))
+    say(comm, o.init_weights, ": ", line);
 }
 
 /// Collective.
 std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   if (g.potential) return std::make_unique<PotentialSteps>(g, o);
   if (g.samples) return std::make_unique<SampleSteps>(g, o);
-  keep_gcn_norm(g.graph, g.model, o.sample.saint.has_value());
+  keep_gcn_norm(g.graph, g.model, o.sample.is_saint());
   if (has_pairs(o.task.type)) return std::make_unique<EdgeSteps>(g, o);
   return std::make_unique<NodeSteps>(g, o);
 }
