@@ -9,22 +9,20 @@
 #include <algorithm>
 #include <concepts>
 #include <span>
-#include <string>
 #include <utility>
 
 namespace sar::formats {
 namespace {
 
 [[noreturn]] void wrong_field(Index line, Index column, std::string_view field, const std::string& expected) {
-  throw LineError(line, concat("column ", column + 1, " is ", in_quotes(field), ", expected ", expected));
+  throw LineError(line, "column ", column + 1, " is ", in_quotes(field), ", expected ", expected);
 }
 
 std::int64_t parse_integer(std::string_view field, const TableFormat& format, Index line, Index column) {
   if (format.may_miss && is_missing_field(unquoted(field))) return -1;
   const auto value = to_whole_number(field);
   if (!value && (to_number(field) || is_missing_field(unquoted(field))))
-    throw NotAnInteger(line,
-                       concat("column ", column + 1, " is ", in_quotes(field), ", expected an integer"));
+    throw NotAnInteger(line, "column ", column + 1, " is ", in_quotes(field), ", expected an integer");
   if (!value) wrong_field(line, column, field, "an integer");
   if (*value < format.smallest || *value > format.largest)
     wrong_field(line, column, field,
@@ -67,9 +65,9 @@ TextCounts parse_table(std::string_view text, const TableFormat& format, std::ve
     }
     if (column == 0) continue;
     if (column < format.columns || fields.next())
-      throw LineError(lines.number(), concat("there are ", column < format.columns ? "too few" : "too many",
-                                             " fields in ", in_quotes(lines.line()), ", expected ",
-                                             format.columns, " with commas between them"));
+      throw LineError(lines.number(), "there are ", column < format.columns ? "too few" : "too many",
+                      " fields in ", in_quotes(lines.line()), ", expected ", format.columns,
+                      " with commas between them");
     ++rows;
   }
   return {lines.count(), rows};

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
-#include <vector>
 
 namespace sar::formats {
 namespace {
@@ -42,15 +40,15 @@ void append_list(const Column& column, std::string_view field, Index line, std::
     numbers.push_back(*value);
   });
   if (std::ssize(numbers) - static_cast<Index>(begin) != column.list_length)
-    throw LineError(line, concat("column ", formats::in_quotes(column.name), " has ", numbers.size() - begin,
-                                 " numbers, expected ", column.list_length, " as in the first row"));
+    throw LineError(line, "column ", formats::in_quotes(column.name), " has ", numbers.size() - begin,
+                    " numbers, expected ", column.list_length, " as in the first row");
 }
 
 }  // namespace
 
 void refuse_field(const Column& column, std::string_view field, Index line, const std::string& expected) {
-  throw LineError(line, concat("column ", formats::in_quotes(column.name), " is ", formats::in_quotes(field),
-                               ", expected ", expected));
+  throw LineError(line, "column ", formats::in_quotes(column.name), " is ", formats::in_quotes(field),
+                  ", expected ", expected);
 }
 
 std::optional<Index> count_in_list(std::string_view field) {

@@ -9,11 +9,9 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <span>
 #include <string_view>
-#include <utility>
 
 namespace sar::formats {
 namespace {

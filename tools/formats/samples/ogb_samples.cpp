@@ -3,6 +3,7 @@
 
 #include "formats/csv_table.hpp"
 
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/sampling/graph_samples.hpp>
@@ -71,14 +72,15 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
                                 const Array<Index>& numbers) {
     const std::string path = raw.find_file(concat(of, "-feat"), false);
     if (path.empty()) return;
-    const DataArray rows = read_rows_of(comm, raw, path, book, numbers, TableNumbers::labels, of);
+    const DataArray rows =
+        fetch_rows(comm, book, raw.read_rows(path, book, TableNumbers::labels, of), numbers);
     comm.agree([&] { add_field(to, "features", rows, numbers, path); });
   };
   const Index num_edges = std::accumulate(edges_of.begin(), edges_of.end(), Index{0});
   add_features(data.samples.nodes, "node", sizes.nodes, nodes);
   add_features(data.samples.edges, "edge", PartitionBook::even(num_edges, comm.size()), edge_rows);
   data.label_file = raw.find_file("graph-label", true);
-  data.labels = read_rows_of(comm, raw, data.label_file, sizes.graphs, graphs, TableNumbers::labels, "graph");
+  data.labels = raw.read_rows(data.label_file, sizes.graphs, TableNumbers::labels, "graph");
   if (const std::string split = find_split(comm, folder + "/split", options.split); !split.empty()) {
     FieldTable masks;
     OgbText(comm, split, block).read_masks(masks, sizes.graphs);

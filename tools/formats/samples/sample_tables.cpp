@@ -99,14 +99,6 @@ GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, co
   return samples;
 }
 
-DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
-                       const PartitionBook& book, const Array<Index>& rows, TableNumbers numbers,
-                       const char* of) {
-  FieldTable table;
-  files.read_field(table, "rows", path, book, numbers, of);
-  return table.read(comm, path, "rows", rows);
-}
-
 Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book) {
   Array<Index> rows(static_cast<std::size_t>(book.num_nodes(comm.rank())));
   std::iota(rows.begin(), rows.end(), book.begin(comm.rank()));

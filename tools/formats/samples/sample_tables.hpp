@@ -54,11 +54,6 @@ struct ReadEdges {
 GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, const ReadEdges& edges,
                           Array<Index>& edge_rows);
 
-/// The rows `rows` of a table with a row for each item of the book. `of`: what a row is of, for messages.
-DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
-                       const PartitionBook& book, const Array<Index>& rows, TableNumbers numbers,
-                       const char* of);
-
 /// This rank's items of a book.
 Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book);
 
