@@ -135,9 +135,10 @@ bool is_unlabelled(const Column& column, std::string_view field) noexcept {
 }
 
 std::optional<double> number_or_flag(std::string_view field) noexcept {
-  if (same_name(field, "true")) return 1;
-  if (same_name(field, "false")) return 0;
-  return to_number(field);
+  if (const auto number = to_number(field)) return number;
+  return same_name(field, "true")    ? std::optional(1.0)
+         : same_name(field, "false") ? std::optional(0.0)
+                                     : std::nullopt;
 }
 
 void append_numbers(const Column& column, std::string_view text, Index line, std::vector<double>& numbers) {

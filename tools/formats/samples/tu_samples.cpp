@@ -120,9 +120,9 @@ class TuFolder {
   }
 
   /// The edges; their ends are numbers of nodes from 1 on.
-  ReadEdges edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const {
+  std::vector<SampleEdge> edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const {
     const TableFormat format{.columns = 2, .smallest = 1, .largest = sizes.nodes.num_nodes()};
-    ReadEdges read;
+    std::vector<SampleEdge> read;
     num_edges =
         read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
           comm_.agree([&] {
@@ -134,7 +134,8 @@ class TuFolder {
                                   ": the edge joins node ", src + 1, " of graph ", graph + 1, " and node ",
                                   dst + 1, " of graph ", sizes.graph_of(dst) + 1,
                                   ", expected two nodes of one graph");
-              read.add(row, graph, src - begin, dst - begin);
+              read.push_back(
+                  {graph, row, static_cast<local_index>(src - begin), static_cast<local_index>(dst - begin)});
             }
           });
         });
@@ -230,7 +231,7 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
   Index num_edges = 0;
   Array<Index> edge_rows;
   {
-    const ReadEdges edges = files.edges(files.require_file("A"), sizes, num_edges);
+    const std::vector<SampleEdge> edges = files.edges(files.require_file("A"), sizes, num_edges);
     data.samples = make_samples(comm, sizes, edges, edge_rows);
   }
   GraphSamples& samples = data.samples;
