@@ -7,6 +7,7 @@
 #include "train/train_progress.hpp"
 
 #include <sar/core/files/file.hpp>
+#include <sar/core/text.hpp>
 
 #include <nlohmann/json.hpp>
 
