@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     formats::KeyedEdges named;
     const auto counts = formats::parse_edges(lines, format, named);
     if (static_cast<Index>(named.ends.size()) != 2 * counts.rows) std::abort();
-    formats::IntegerEdges edges;
+    formats::EdgeChunk edges;
     formats::parse_edges(lines, format, edges);
   });
 }

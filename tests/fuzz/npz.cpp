@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     for (const formats::NpzMember& member : archive.members()) {
       fuzz::run([&] {
         if (member.packed) {
-          formats::PackedArray array(archive, member);
+          formats::PackedArray array(member);
           std::vector<std::byte> values(std::min<Index>(member.bytes, 1 << 20));
           const Index header =
               member.bytes - checked_num_elements(array.header().shape, array.header().type, "") *

@@ -6,12 +6,8 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <iterator>
 #include <map>
-#include <string_view>
-#include <utility>
 
 namespace sar::formats {
 namespace {
@@ -43,39 +39,28 @@ std::string without_additions(std::string name) {
   return name;
 }
 
-/// Names of the two ends of an edge.
+/// Names of the two ends of an edge: one of a source, and those of its destinations.
 struct EndNames {
-  std::string_view source, target;
-  bool is_certain;  ///< whatever the order; else only when the source comes first
+  std::string_view source, targets;
+  bool is_certain = true;  ///< whatever the order; else only when the source comes first
 };
-constexpr std::array end_names{EndNames{"source", "target", true},
-                               EndNames{"source", "destination", true},
-                               EndNames{"source", "dest", true},
-                               EndNames{"src", "dst", true},
-                               EndNames{"src", "dest", true},
-                               EndNames{"src", "tgt", true},
-                               EndNames{"src", "trg", true},
-                               EndNames{"from", "to", true},
-                               EndNames{"user", "item", true},
-                               EndNames{"user", "movie", true},
-                               EndNames{"user", "product", true},
-                               EndNames{"user", "book", true},
-                               EndNames{"user", "artist", true},
-                               EndNames{"customer", "product", true},
-                               EndNames{"author", "paper", true},
-                               EndNames{"follower", "followee", true},
-                               EndNames{"citing", "cited", true},
-                               EndNames{"sender", "receiver", true},
-                               EndNames{"sender", "recipient", true},
-                               EndNames{"subject", "object", true},
-                               EndNames{"head", "tail", false},
-                               EndNames{"h", "t", false},
-                               EndNames{"parent", "child", false},
-                               EndNames{"start", "end", false},
-                               EndNames{"row", "col", false},
-                               EndNames{"row", "column", false},
-                               EndNames{"u", "v", false},
-                               EndNames{"i", "j", false}};
+constexpr EndNames end_names[] = {{"source", "target destination dest"},
+                                  {"src", "dst dest tgt trg"},
+                                  {"from", "to"},
+                                  {"user", "item movie product book artist"},
+                                  {"customer", "product"},
+                                  {"author", "paper"},
+                                  {"follower", "followee"},
+                                  {"citing", "cited"},
+                                  {"sender", "receiver recipient"},
+                                  {"subject", "object"},
+                                  {"head", "tail", false},
+                                  {"h", "t", false},
+                                  {"parent", "child", false},
+                                  {"start", "end", false},
+                                  {"row", "col column", false},
+                                  {"u", "v", false},
+                                  {"i", "j", false}};
 
 /// A pair of columns that are called source and target.
 struct FoundEnds {
@@ -128,8 +113,10 @@ std::vector<FoundEnds> all_ends(const KnownNames& names) {
     if (std::ranges::find(found, ends) == found.end()) found.push_back(ends);
   };
   for (const EndNames& ends : end_names)
-    for (const Index s : names.columns(ends.source))
-      for (const Index t : names.columns(ends.target)) add({s, t, ends.is_certain});
+    for_each_word(ends.targets, " ", [&](std::string_view target) {
+      for (const Index s : names.columns(ends.source))
+        for (const Index t : names.columns(target)) add({s, t, ends.is_certain});
+    });
   for (const auto& [source, target] : numbered_pairs(names.whole)) add({source, target, false});
   return found;
 }
@@ -139,8 +126,10 @@ std::vector<Index> single_ends(const KnownNames& names, std::string_view EndName
   std::vector<Index> found;
   for (const EndNames& ends : end_names) {
     if (!ends.is_certain) continue;
-    for (const Index c : names.columns(ends.*end))
-      if (std::ranges::find(found, c) == found.end()) found.push_back(c);
+    for_each_word(ends.*end, " ", [&](std::string_view name) {
+      for (const Index c : names.columns(name))
+        if (std::ranges::find(found, c) == found.end()) found.push_back(c);
+    });
   }
   return found;
 }
@@ -152,17 +141,15 @@ bool same_name(std::string_view a, std::string_view b) {
 }
 
 bool is_key_name(std::string_view name) {
-  constexpr std::array<const char*, 6> names{"id", "node", "node_id", "key", "node_key", "name"};
-  return std::ranges::any_of(names, [&](const char* known) { return same_name(name, known); }) ||
-         name.ends_with("_id") || name.ends_with("Id") || name.ends_with("ID");
+  return is_one_of("id node nodeid key nodekey name", plain(name)) || name.ends_with("_id") ||
+         name.ends_with("Id") || name.ends_with("ID");
 }
 
 bool is_row_number_name(std::string_view name) {
-  constexpr std::array<std::string_view, 14> names{"",         "id",   "index",     "idx",    "edgeid",
-                                                   "eid",      "edge", "rowid",     "rownum", "rownumber",
-                                                   "rownames", "nr",   "edgeindex", "level0"};
   const std::string letters = plain(name);
-  return std::ranges::find(names, letters) != names.end() || letters.starts_with("unnamed");
+  return letters.empty() || letters.starts_with("unnamed") ||
+         is_one_of("id index idx edgeid eid edge rowid rownum rownumber rownames nr edgeindex level0",
+                   letters);
 }
 
 std::pair<Index, Index> find_end_names(const std::vector<std::string_view>& names) {
@@ -189,18 +176,18 @@ std::pair<Index, Index> find_end_names(const std::vector<std::string_view>& name
       refuse(target, source, ", which does not say for sure which is the source");
     return {source, target};
   }
-  const auto sources = single_ends(known, &EndNames::source), targets = single_ends(known, &EndNames::target);
+  const auto sources = single_ends(known, &EndNames::source),
+             targets = single_ends(known, &EndNames::targets);
   if (sources.size() > 1) refuse(sources[0], sources[1], ", which both are names of a source");
   if (targets.size() > 1) refuse(targets[0], targets[1], ", which both are names of a destination");
   return {sources.empty() ? -1 : sources[0], targets.empty() ? -1 : targets[0]};
 }
 
 bool name_two_kinds(std::string_view source, std::string_view target) {
-  constexpr std::array<std::string_view, 3> kinds{"user", "customer", "author"};
-  const auto is = [&](std::string_view name) {
-    return std::ranges::find(kinds, without_additions(plain(name))) != kinds.end();
+  const auto is_kind = [](std::string_view name) {
+    return is_one_of("user customer author", without_additions(plain(name)));
   };
-  return !plain(source).empty() && !plain(target).empty() && is(source) != is(target);
+  return !plain(source).empty() && !plain(target).empty() && is_kind(source) != is_kind(target);
 }
 
 HeaderNames header_names(const std::vector<std::string_view>& fields) {
@@ -210,34 +197,26 @@ HeaderNames header_names(const std::vector<std::string_view>& fields) {
   for (const std::string_view name : {"source", "src", "target", "dst", "head", "tail", "destination"})
     if (!known.columns(name).empty()) return HeaderNames::certain;
   const bool any = !found.empty() || !single_ends(known, &EndNames::source).empty() ||
-                   !single_ends(known, &EndNames::target).empty();
+                   !single_ends(known, &EndNames::targets).empty();
   return any ? HeaderNames::possible : HeaderNames::none;
 }
 
-const std::vector<RoleNames>& role_names() {
+std::span<const RoleNames> role_names() {
   using Role = ColumnRole;
-  static const std::vector<RoleNames> names{
+  static constexpr RoleNames names[] = {
       {Role::source, "source"},
       {Role::target, "target"},
       {Role::key, "key"},
-      {Role::weight,
-       "weight",
-       "weight",
-       "weight",
-       {"weight", "weights", "w", "wt", "edgeweight", "edgeweights"}},
-      {Role::labels,
-       "labels",
-       "labels",
-       "edge_labels",
-       {"label", "labels", "edgelabel", "edgelabels"},
-       {"label", "labels", "class", "target", "y"}},
+      {Role::weight, "weight", "weight", "weight", "weight weights w wt edgeweight edgeweights"},
+      {Role::labels, "labels", "labels", "edge_labels", "label labels edgelabel edgelabels",
+       "label labels class target y"},
       {Role::features, "features", "features", "edge_features"},
       {Role::one_hot, "one-hot", "features"},
-      {Role::type, "type", "type", "edge_type", {"type", "edgetype"}},
-      {Role::train_mask, "train_mask", "train_mask", "edge_train_mask", {}, {"trainmask"}},
-      {Role::val_mask, "val_mask", "val_mask", "edge_val_mask", {}, {"valmask", "validmask"}},
-      {Role::test_mask, "test_mask", "test_mask", "edge_test_mask", {}, {"testmask"}},
-      {Role::split, "split", "split", "edge_split", {"split"}, {"split"}},
+      {Role::type, "type", "type", "edge_type", "type edgetype"},
+      {Role::train_mask, "train_mask", "train_mask", "edge_train_mask", "", "trainmask"},
+      {Role::val_mask, "val_mask", "val_mask", "edge_val_mask", "", "valmask validmask"},
+      {Role::test_mask, "test_mask", "test_mask", "edge_test_mask", "", "testmask"},
+      {Role::split, "split", "split", "edge_split", "split", "split"},
       {Role::ignored, "ignored"}};
   return names;
 }
@@ -247,13 +226,13 @@ const RoleNames& names_of(ColumnRole role) {
 }
 
 bool is_usual(const RoleNames& role, std::string_view name) {
-  return std::ranges::find(role.of_nodes, plain(name)) != role.of_nodes.end();
+  return is_one_of(role.of_nodes, plain(name));
 }
 
 ColumnRole usual_role(std::string_view name, bool edge_labels) {
   const std::string letters = plain(name);
   for (const RoleNames& names : role_names())
-    if (std::ranges::find(names.of_edges, letters) != names.of_edges.end()) return names.role;
+    if (is_one_of(names.of_edges, letters)) return names.role;
   if (letters.starts_with("feat") || letters.starts_with("edgefeat")) return ColumnRole::features;
   if (edge_labels && (letters == "rating" || letters == "score" || letters == "value"))
     return ColumnRole::labels;

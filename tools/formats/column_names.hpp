@@ -6,6 +6,7 @@
 #include <sar/config.hpp>
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -56,14 +57,14 @@ HeaderNames header_names(const std::vector<std::string_view>& fields);
 /// A role and its names.
 struct RoleNames {
   ColumnRole role;
-  const char* name;                             ///< in --columns and --node-columns
-  const char* field = "";                       ///< the data that it becomes
-  std::string_view key = {};                    ///< in DatasetOptions::fields, of edges
-  std::vector<std::string_view> of_edges = {};  ///< usual names of columns, letters and digits alone
-  std::vector<std::string_view> of_nodes = {};
+  const char* name;                ///< in --columns and --node-columns
+  const char* field = "";          ///< the data that it becomes
+  std::string_view key = {};       ///< in DatasetOptions::fields, of edges
+  std::string_view of_edges = {};  ///< usual names of columns, letters and digits alone
+  std::string_view of_nodes = {};
 };
 /// All of them, in the order of describe().
-const std::vector<RoleNames>& role_names();
+std::span<const RoleNames> role_names();
 const RoleNames& names_of(ColumnRole role);
 /// Whether a column is called as nodes of the role usually are.
 bool is_usual(const RoleNames& role, std::string_view name);

@@ -21,7 +21,7 @@ class RoleFinder {
  public:
   RoleFinder(const TableSample& sample, const SourceOptions& options) : sample_(sample), options_(options) {
     columns_.resize(sample.rows.front().size());
-    if (sample.has_header) name_columns();
+    if (!sample.header.empty()) name_columns();
   }
 
   std::vector<Column> find() {
@@ -37,24 +37,17 @@ class RoleFinder {
     columns_[target_].role = ColumnRole::target;
     if (options_.ignore_data) return std::move(columns_);
     find_given_data();
-    find_named_data();
+    if (has_names_) find_usual_names(false);
+    if (has_names_ && options_.edge_labels && !has(ColumnRole::labels)) find_usual_names(true);
     find_unnamed_data();
     return std::move(columns_);
   }
 
  private:
-  void name_columns();
-  void find_named_ends();
-  void find_ends_by_place();
-  void find_given_data();
-  void find_named_data();
-  void find_usual_names(bool edge_labels);
-  void find_unnamed_data();
-
   [[nodiscard]] Index num_columns() const { return std::ssize(columns_); }
-  [[nodiscard]] bool is_end(Index column) const { return column == source_ || column == target_; }
-  [[nodiscard]] std::vector<Index> find_given(const std::string& role, const std::string& of) const;
-  void give(Index column, ColumnRole role, std::string field);
+  [[nodiscard]] bool has(ColumnRole role) const {
+    return std::ranges::find(columns_, role, &Column::role) != columns_.end();
+  }
 
   /// Whether `is` holds for the fields of a column in all rows of the sample.
   template <class Is>
@@ -78,12 +71,153 @@ class RoleFinder {
                               no_number_commas,
                               "; if it is no data, --columns source=1,target=2 or --ignore-columns"));
   }
-  [[nodiscard]] bool has_a_number(Index column) const {
-    return !all_rows(column, [](std::string_view field) { return !to_number(field); });
-  }
   [[nodiscard]] bool is_row_number(Index column) const {
-    return has_names_ && num_columns() > 2 &&
-           (is_row_number_name(columns_[column].name) && (column == 0 || !columns_[column].name.empty()));
+    const std::string& name = columns_[column].name;
+    return has_names_ && num_columns() > 2 && is_row_number_name(name) && (column == 0 || !name.empty());
+  }
+
+  /// A header that is one field shorter than the rows has no name for row names in quotes, as write.table of
+  /// R makes it. Fields that are empty in all rows need no name.
+  void name_columns() {
+    std::vector<std::string_view> names = sample_.header;
+    Index filled = num_columns();
+    while (filled > std::ssize(names) && is_empty(filled - 1)) --filled;
+    const bool has_row_names =
+        std::ssize(names) + 1 == filled && std::ranges::all_of(sample_.rows, [](const auto& row) {
+          return row[0].starts_with('"') && to_number(unquoted(row[0]));
+        });
+    if (has_row_names) names.insert(names.begin(), "");
+    const bool both_given = options_.columns.contains("source") && options_.columns.contains("target");
+    if (std::ssize(names) < filled && both_given) return;  // which name belongs to which column is not said
+    require<InputError>(
+        std::ssize(names) == filled || (std::ssize(names) > filled && std::ssize(names) <= num_columns()),
+        "the header has ", std::ssize(names), " fields and the first edge has ", filled,
+        ", expected as many; if the first column is row numbers, --columns source=2,target=3");
+    has_names_ = true;
+    for (Index c = 0; c < std::min(num_columns(), Index{std::ssize(names)}); ++c)
+      columns_[c].name = unquoted(names[c]);
+  }
+
+  /// The column that the user names, or those of features.
+  std::vector<Index> find_given(const std::string& role, const std::string& of) const {
+    const std::vector<Index> found = find_columns(columns_, of);
+    require<InputError>(found.size() < 2 || role == "features", "--columns: ", role, "=", of, ": columns ",
+                        found.empty() ? 0 : found[0] + 1, " and ", found.size() < 2 ? 0 : found[1] + 1,
+                        " have this name, expected a number from 1 to ", num_columns());
+    const std::string names =
+        joined(columns_, [](const Column& column) { return formats::in_quotes(column.name); });
+    require<InputError>(!found.empty(), "--columns: ", role, "=", of, ": there is no such column, expected ",
+                        has_names_ ? concat("one of ", names, " or ") : "", "a number from 1 to ",
+                        num_columns());
+    return found;
+  }
+
+  void find_named_ends() {
+    std::vector<std::string_view> names;
+    for (const Column& column : columns_) names.push_back(column.name);
+    std::tie(source_, target_) = find_end_names(names);
+    // One name alone belongs to the first two columns, and stands where its role does.
+    if ((source_ < 0) == (target_ < 0)) return;
+    const Index known = std::max(source_, target_);
+    std::vector<Index> places;
+    for (Index c = 0; c < num_columns(); ++c)
+      if (!is_row_number(c)) places.push_back(c);
+    const std::size_t expected = source_ >= 0 ? 0 : 1;
+    require<InputError>(places.size() >= 2 && places[expected] == known, "the header calls ",
+                        column_text(known, columns_[known].name), " a ",
+                        source_ >= 0 ? "source" : "destination",
+                        " and does not say which column is the other end, ", cure);
+  }
+
+  void find_ends_by_place() {
+    for (Index c = 0; c < num_columns(); ++c) {
+      if (c == source_ || c == target_ || is_row_number(c)) continue;
+      if (source_ < 0)
+        source_ = c;
+      else if (target_ < 0)
+        target_ = c;
+    }
+    require<InputError>(source_ >= 0 && target_ >= 0, "there ", num_columns() == 1 ? "is " : "are ",
+                        num_columns(), num_columns() == 1 ? " column" : " columns",
+                        " in the first edge, expected two nodes (--separator says what stands between them)");
+  }
+
+  void give(Index column, ColumnRole role, std::string field) {
+    columns_[column].role = role;
+    columns_[column].field = std::move(field);
+  }
+
+  void find_given_data() {
+    for (const auto& [role, of] : options_.columns) {
+      if (role == "source" || role == "target") continue;
+      for (const Index column : find_given(role, of)) {
+        require<InputError>(columns_[column].role == ColumnRole::ignored, "--columns: ", role, "=", of,
+                            ": column ", column + 1, " has another role, expected one for each column");
+        for (const RoleNames& names : role_names())
+          if (!names.key.empty() && role == names.name) give(column, names.role, role);
+      }
+    }
+    if (!has_names_) return;
+    for (const auto& [key, name] : options_.fields)
+      for (const RoleNames& names : role_names())
+        for (Index c = 0; c < num_columns(); ++c)
+          if (!names.key.empty() && names.key == key && columns_[c].role == ColumnRole::ignored &&
+              same_name(columns_[c].name, name))
+            give(c, names.role, name);
+  }
+
+  /// Names are believed where the first rows have numbers, and `split` always.
+  void find_usual_names(bool edge_labels) {
+    const std::vector<Column> before = columns_;
+    for (Index c = 0; c < num_columns(); ++c) {
+      Column& column = columns_[c];
+      if (column.role != ColumnRole::ignored || column.name.empty()) continue;
+      const ColumnRole role = usual_role(column.name, edge_labels);
+      if (is_row_number(c)) column.note = "row numbers";
+      const bool is_known = std::ranges::find(before, role, &Column::role) != before.end();
+      if (role == ColumnRole::ignored || (is_known && role != ColumnRole::features)) continue;
+      if (is_empty(c) && !(role == ColumnRole::labels && options_.edge_labels)) {
+        column.note = "empty";
+      } else if (role != ColumnRole::split && role != ColumnRole::weight && !has_numbers(c)) {
+        require_no_commas(c);
+        column.note = "texts";
+      } else {
+        const auto other = std::ranges::find(columns_, role, &Column::role);
+        require<InputError>(other == columns_.end() || role == ColumnRole::features, "columns ",
+                            1 + (other - columns_.begin()), " and ", c + 1, " are called ",
+                            other == columns_.end() ? "" : formats::in_quotes(other->name), " and ",
+                            formats::in_quotes(column.name), ", expected only one of them, or --columns ",
+                            names_of(role).field, "=", column.name);
+        give(c, role, names_of(role).field);
+      }
+    }
+  }
+
+  void find_unnamed_data() {
+    std::vector<Index> numbers;
+    for (Index c = 0; c < num_columns(); ++c) {
+      Column& column = columns_[c];
+      if (column.role != ColumnRole::ignored || !column.name.empty()) continue;
+      if (is_empty(c)) {
+        column.note = "empty";
+      } else if (has_names_ && c < std::min(source_, target_)) {
+        column.note = "row numbers";
+      } else if (!options_.columns.empty() || (!sample_.header.empty() && !has_names_)) {
+        continue;  // the user has said what columns are
+      } else if (!all_rows(c, [](std::string_view field) { return !to_number(field); })) {
+        numbers.push_back(c);
+      } else if (has_names_) {
+        require_no_commas(c);
+        column.note = "texts";
+      } else {
+        throw InputError(concat("column ", c + 1, " is ", formats::in_quotes(sample_.rows.front()[c]),
+                                ", expected a number; if it is no data, --columns source=1,target=2 or "
+                                "--ignore-columns"));
+      }
+    }
+    const bool is_weight = numbers.size() == 1 && !has(ColumnRole::weight);
+    for (const Index c : numbers)
+      give(c, is_weight ? ColumnRole::weight : ColumnRole::features, is_weight ? "weight" : "features");
   }
 
   const TableSample& sample_;
@@ -92,164 +226,6 @@ class RoleFinder {
   bool has_names_ = false;
   Index source_ = -1, target_ = -1;
 };
-
-/// A header that is one field shorter than the rows has no name for row names in quotes, as write.table of R
-/// makes it. Fields that are empty in all rows need no name.
-void RoleFinder::name_columns() {
-  std::vector<std::string_view> names = sample_.header;
-  Index filled = num_columns();
-  while (filled > std::ssize(names) && is_empty(filled - 1)) --filled;
-  const bool has_row_names =
-      std::ssize(names) + 1 == filled && std::ranges::all_of(sample_.rows, [](const auto& row) {
-        return row[0].starts_with('"') && to_number(unquoted(row[0]));
-      });
-  if (has_row_names) names.insert(names.begin(), "");
-  const bool both_given = options_.columns.contains("source") && options_.columns.contains("target");
-  if (std::ssize(names) < filled && both_given) return;  // which name belongs to which column is not said
-  require<InputError>(
-      std::ssize(names) == filled || (std::ssize(names) > filled && std::ssize(names) <= num_columns()),
-      "the header has ", std::ssize(names), " fields and the first edge has ", filled,
-      ", expected as many; if the first column is row numbers, --columns source=2,target=3");
-  has_names_ = true;
-  for (Index c = 0; c < std::min(num_columns(), Index{std::ssize(names)}); ++c)
-    columns_[c].name = unquoted(names[c]);
-}
-
-/// The column that the user names, or those of features.
-std::vector<Index> RoleFinder::find_given(const std::string& role, const std::string& of) const {
-  const std::vector<Index> found = find_columns(columns_, of);
-  require<InputError>(found.size() < 2 || role == "features", "--columns: ", role, "=", of, ": columns ",
-                      found.empty() ? 0 : found[0] + 1, " and ", found.size() < 2 ? 0 : found[1] + 1,
-                      " have this name, expected a number from 1 to ", num_columns());
-  const std::string names =
-      joined(columns_, [](const Column& column) { return formats::in_quotes(column.name); });
-  require<InputError>(!found.empty(), "--columns: ", role, "=", of, ": there is no such column, expected ",
-                      has_names_ ? concat("one of ", names, " or ") : "", "a number from 1 to ",
-                      num_columns());
-  return found;
-}
-
-void RoleFinder::find_named_ends() {
-  std::vector<std::string_view> names;
-  for (const Column& column : columns_) names.push_back(column.name);
-  std::tie(source_, target_) = find_end_names(names);
-  // One name alone belongs to the first two columns, and stands where its role does.
-  if ((source_ < 0) == (target_ < 0)) return;
-  const Index known = std::max(source_, target_);
-  std::vector<Index> places;
-  for (Index c = 0; c < num_columns(); ++c)
-    if (!is_row_number(c)) places.push_back(c);
-  const std::size_t expected = source_ >= 0 ? 0 : 1;
-  require<InputError>(places.size() >= 2 && places[expected] == known, "the header calls ",
-                      column_text(known, columns_[known].name), " a ",
-                      source_ >= 0 ? "source" : "destination",
-                      " and does not say which column is the other end, ", cure);
-}
-
-void RoleFinder::find_ends_by_place() {
-  for (Index c = 0; c < num_columns(); ++c) {
-    if (is_end(c) || is_row_number(c)) continue;
-    if (source_ < 0)
-      source_ = c;
-    else if (target_ < 0)
-      target_ = c;
-  }
-  require<InputError>(source_ >= 0 && target_ >= 0, "there ", num_columns() == 1 ? "is " : "are ",
-                      num_columns(), num_columns() == 1 ? " column" : " columns",
-                      " in the first edge, expected two nodes (--separator says what stands between them)");
-}
-
-void RoleFinder::give(Index column, ColumnRole role, std::string field) {
-  columns_[column].role = role;
-  columns_[column].field = std::move(field);
-}
-
-void RoleFinder::find_given_data() {
-  for (const auto& [role, of] : options_.columns) {
-    if (role == "source" || role == "target") continue;
-    const auto names = std::ranges::find_if(
-        role_names(), [&](const RoleNames& known) { return !known.key.empty() && role == known.name; });
-    const ColumnRole of_role = names == role_names().end() ? ColumnRole::ignored : names->role;
-    for (const Index column : find_given(role, of)) {
-      require<InputError>(columns_[column].role == ColumnRole::ignored, "--columns: ", role, "=", of,
-                          ": column ", column + 1, " has another role, expected one for each column");
-      give(column, of_role, role);
-    }
-  }
-  if (!has_names_) return;
-  for (const auto& [key, name] : options_.fields)
-    for (const RoleNames& names : role_names())
-      for (Index c = 0; c < num_columns(); ++c)
-        if (!names.key.empty() && names.key == key && columns_[c].role == ColumnRole::ignored &&
-            same_name(columns_[c].name, name))
-          give(c, names.role, name);
-}
-
-/// Names are believed where the first rows have numbers, and `split` always.
-void RoleFinder::find_named_data() {
-  if (!has_names_) return;
-  const auto has = [&](ColumnRole role) {
-    return std::ranges::find(columns_, role, &Column::role) != columns_.end();
-  };
-  for (const bool edge_labels : {false, true}) {
-    if (edge_labels && (!options_.edge_labels || has(ColumnRole::labels))) break;
-    find_usual_names(edge_labels);
-  }
-}
-
-void RoleFinder::find_usual_names(bool edge_labels) {
-  const std::vector<Column> before = columns_;
-  for (Index c = 0; c < num_columns(); ++c) {
-    Column& column = columns_[c];
-    if (column.role != ColumnRole::ignored || column.name.empty()) continue;
-    const ColumnRole role = usual_role(column.name, edge_labels);
-    if (is_row_number(c)) column.note = "row numbers";
-    const bool is_known = std::ranges::find(before, role, &Column::role) != before.end();
-    if (role == ColumnRole::ignored || (is_known && role != ColumnRole::features)) continue;
-    if (is_empty(c) && !(role == ColumnRole::labels && options_.edge_labels)) {
-      column.note = "empty";
-    } else if (role != ColumnRole::split && role != ColumnRole::weight && !has_numbers(c)) {
-      require_no_commas(c);
-      column.note = "texts";
-    } else {
-      const auto other = std::ranges::find(columns_, role, &Column::role);
-      require<InputError>(other == columns_.end() || role == ColumnRole::features, "columns ",
-                          1 + (other - columns_.begin()), " and ", c + 1, " are called ",
-                          other == columns_.end() ? "" : formats::in_quotes(other->name), " and ",
-                          formats::in_quotes(column.name), ", expected only one of them, or --columns ",
-                          names_of(role).field, "=", column.name);
-      give(c, role, names_of(role).field);
-    }
-  }
-}
-
-void RoleFinder::find_unnamed_data() {
-  std::vector<Index> numbers;
-  for (Index c = 0; c < num_columns(); ++c) {
-    Column& column = columns_[c];
-    if (column.role != ColumnRole::ignored || !column.name.empty()) continue;
-    if (is_empty(c)) {
-      column.note = "empty";
-    } else if (has_names_ && c < std::min(source_, target_)) {
-      column.note = "row numbers";
-    } else if (!options_.columns.empty() || (sample_.has_header && !has_names_)) {
-      continue;  // the user has said what columns are
-    } else if (has_a_number(c)) {
-      numbers.push_back(c);
-    } else if (has_names_) {
-      require_no_commas(c);
-      column.note = "texts";
-    } else {
-      throw InputError(concat("column ", c + 1, " is ", formats::in_quotes(sample_.rows.front()[c]),
-                              ", expected a number; if it is no data, --columns source=1,target=2 or "
-                              "--ignore-columns"));
-    }
-  }
-  const bool has_weight = std::ranges::find(columns_, ColumnRole::weight, &Column::role) != columns_.end();
-  const bool is_weight = numbers.size() == 1 && !has_weight;
-  for (const Index c : numbers)
-    give(c, is_weight ? ColumnRole::weight : ColumnRole::features, is_weight ? "weight" : "features");
-}
 
 }  // namespace
 
@@ -281,30 +257,29 @@ void find_node_roles(const SourceOptions& options, Index line, std::vector<Colum
     if (of == "*") return;
     const std::vector<Index> found = find_columns(columns, of);
     if (found.empty())
-      throw LineError(line, concat("there is no column ", formats::in_quotes(of), ", expected one of ",
-                                   joined(columns, &Column::name)));
+      throw LineError(line, "there is no column ", formats::in_quotes(of), ", expected one of ",
+                      joined(columns, &Column::name));
     for (const Index c : found) {
       if (columns[c].role != ColumnRole::ignored && columns[c].role != role.role)
-        throw LineError(line, concat("the column ", formats::in_quotes(columns[c].name),
-                                     " has two roles in --node-columns, expected one"));
+        throw LineError(line, "the column ", formats::in_quotes(columns[c].name),
+                        " has two roles in --node-columns, expected one");
       give(columns[c], role);
     }
   });
   if (!options.node_columns.contains("key")) {
     const auto found = candidates(is_key_name);
     if (found.size() != 1)
-      throw LineError(line, concat("the columns are ", joined(columns, &Column::name),
-                                   ", which does not say the one that has the nodes, expected --node-columns "
-                                   "key=COLUMN"));
+      throw LineError(line, "the columns are ", joined(columns, &Column::name),
+                      ", which does not say the one that has the nodes, expected --node-columns "
+                      "key=COLUMN");
     give(*found[0], names_of(ColumnRole::key));
   }
   for (const RoleNames& role : role_names()) {
     if (options.node_columns.contains(role.name)) continue;
     const auto found = candidates([&](const std::string& name) { return is_usual(role, name); });
     if (found.size() > 1)
-      throw LineError(
-          line, concat("the columns ", joined(found, [](const Column* c) { return c->name; }), " may be the ",
-                       role.name, ", expected --node-columns ", role.name, "=COLUMN"));
+      throw LineError(line, "the columns ", joined(found, [](const Column* c) { return c->name; }),
+                      " may be the ", role.name, ", expected --node-columns ", role.name, "=COLUMN");
     if (found.size() == 1) give(*found[0], role);
   }
   for_each_given([&](const RoleNames& role, const std::string& of) {
@@ -351,9 +326,9 @@ TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
   }
   const auto key = options.node_columns.find("key");
   if (!is_header && (key == options.node_columns.end() || !to_integer(key->second)))
-    throw LineError(header.number, concat("the first line is ", formats::in_quotes(header.text),
-                                          ", expected a header with the names of the columns, or the numbers "
-                                          "of the columns in --node-columns, such as key=1"));
+    throw LineError(header.number, "the first line is ", formats::in_quotes(header.text),
+                    ", expected a header with the names of the columns, or the numbers "
+                    "of the columns in --node-columns, such as key=1");
   if (!is_header) {
     format.begin = first.begin(false);
     for (std::size_t c = 0; c < format.columns.size(); ++c) format.columns[c].name = concat(c + 1);

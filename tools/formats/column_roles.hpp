@@ -17,8 +17,7 @@ namespace sar::formats {
 
 /// The first lines of a table, field by field. Fields keep their quotes.
 struct TableSample {
-  bool has_header = false;
-  std::vector<std::string_view> header;
+  std::vector<std::string_view> header;             ///< empty: there is none
   std::vector<std::vector<std::string_view>> rows;  ///< of equal length; at least one
 };
 

@@ -9,34 +9,33 @@
 #include <algorithm>
 #include <concepts>
 #include <span>
-#include <string>
 #include <utility>
 
 namespace sar::formats {
 namespace {
 
-[[noreturn]] void wrong_field(Index line, Index column, std::string_view field, const std::string& expected) {
-  throw LineError(line, concat("column ", column + 1, " is ", in_quotes(field), ", expected ", expected));
-}
-
-std::int64_t parse_integer(std::string_view field, const TableFormat& format, Index line, Index column) {
-  if (format.may_miss && is_missing_field(unquoted(field))) return -1;
-  const auto value = to_whole_number(field);
-  if (!value && (to_number(field) || is_missing_field(unquoted(field))))
-    throw NotAnInteger(line,
-                       concat("column ", column + 1, " is ", in_quotes(field), ", expected an integer"));
-  if (!value) wrong_field(line, column, field, "an integer");
-  if (*value < format.smallest || *value > format.largest)
-    wrong_field(line, column, field,
-                format.smallest <= format.largest ? concat(format.smallest, " to ", format.largest) : "none");
-  return *value;
-}
-
-double parse_real(std::string_view field, const TableFormat& format, Index line, Index column) {
-  if (format.may_miss && is_missing_field(unquoted(field))) return std::numeric_limits<double>::quiet_NaN();
-  const auto value = to_number(field);
-  if (!value || !is_finite_real(*value)) wrong_field(line, column, field, finite_real(value));
-  return *value;
+/// The number of a field. Throws LineError.
+template <class T>
+T parse_field(std::string_view field, const TableFormat& format, Index line, Index column) {
+  const auto refuse = [&](const auto& expected) {
+    throw LineError(line, "column ", column + 1, " is ", in_quotes(field), ", expected ", expected);
+  };
+  const auto is_missing = [&] { return is_missing_field(unquoted(field)); };
+  if constexpr (std::floating_point<T>) {
+    if (format.may_miss && is_missing()) return std::numeric_limits<T>::quiet_NaN();
+    const auto value = to_number(field);
+    if (!value || !is_finite_real(*value)) refuse(finite_real(value));
+    return static_cast<T>(*value);
+  } else {
+    if (format.may_miss && is_missing()) return -1;
+    const auto value = to_whole_number(field);
+    if (!value && (to_number(field) || is_missing()))
+      throw NotAnInteger(line, "column ", column + 1, " is ", in_quotes(field), ", expected an integer");
+    if (!value) refuse("an integer");
+    if (*value < format.smallest || *value > format.largest)
+      refuse(format.smallest <= format.largest ? concat(format.smallest, " to ", format.largest) : "none");
+    return *value;
+  }
 }
 
 }  // namespace
@@ -60,16 +59,13 @@ TextCounts parse_table(std::string_view text, const TableFormat& format, std::ve
     Fields fields(lines.line(), ',');
     Index column = 0;
     for (; column < format.columns && fields.next(); ++column) {
-      if constexpr (std::floating_point<T>)
-        values.push_back(static_cast<T>(parse_real(fields.field(), format, lines.number(), column)));
-      else
-        values.push_back(parse_integer(fields.field(), format, lines.number(), column));
+      values.push_back(parse_field<T>(fields.field(), format, lines.number(), column));
     }
     if (column == 0) continue;
     if (column < format.columns || fields.next())
-      throw LineError(lines.number(), concat("there are ", column < format.columns ? "too few" : "too many",
-                                             " fields in ", in_quotes(lines.line()), ", expected ",
-                                             format.columns, " with commas between them"));
+      throw LineError(lines.number(), "there are ", column < format.columns ? "too few" : "too many",
+                      " fields in ", in_quotes(lines.line()), ", expected ", format.columns,
+                      " with commas between them");
     ++rows;
   }
   return {lines.count(), rows};

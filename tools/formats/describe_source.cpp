@@ -5,6 +5,7 @@
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/text.hpp>
 #include <sar/graph/data/columns.hpp>
 
 #include <algorithm>
@@ -155,8 +156,8 @@ std::string describe_edges(GraphSource& source, std::size_t k, NodesWithEdges& s
                            NodesWithEdges& destinations) {
   const EdgeTypeData& type = source.types().edge_types[k];
   const EdgeList edges = source.read_edges(k);
-  sources.add_sources(edges.src);
-  destinations.add_destinations(edges.dst);
+  sources.add(edges.src, NodesWithEdges::has_out_edge);
+  destinations.add(edges.dst, NodesWithEdges::has_in_edge);
   const bool one_type = type.src_type == type.dst_type;
   const EdgeCounts counts = count_edges(source.comm(), edges, one_type);
   const bool named = !source.types().is_homogeneous();
@@ -185,12 +186,13 @@ std::vector<std::string> describe_source(GraphSource& source, const FieldNames& 
         return source.read_edge_data(k, field.name, rows);
       }));
   }
+  constexpr int out = NodesWithEdges::has_out_edge, in = NodesWithEdges::has_in_edge;
   std::vector<std::string> lines;
   for (std::size_t t = 0; t < types.node_types.size(); ++t) {
     const std::string of = types.is_homogeneous() ? "" : types.node_types[t].name + ": ";
     lines.push_back(concat(of, types.node_types[t].num_nodes(), " nodes, ",
-                           with_edges[t].count_without_edges(), " without edges, ",
-                           with_edges[t].count_without_in_edges(), " without in-edges"));
+                           with_edges[t].count_without(out | in), " without edges, ",
+                           with_edges[t].count_without(in), " without in-edges"));
     describe_nodes(source, t, names, lines);
   }
   lines.insert(lines.end(), of_edges.begin(), of_edges.end());

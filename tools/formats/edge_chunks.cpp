@@ -24,6 +24,13 @@ void EdgeChunks::for_each_round(const Communicator& comm, FunctionRef<void(EdgeC
   for (Index r = 0; r < rounds; ++r) take(r < std::ssize(chunks_) ? chunks_[r] : none);
 }
 
+Index EdgeChunks::count_nodes(Array<Index> EdgeChunk::*ends) const {
+  Index count = 0;
+  for (const EdgeChunk& chunk : chunks_)
+    for (const Index node : chunk.*ends) count = std::max(count, node + 1);
+  return count;
+}
+
 EdgeList EdgeChunks::take_edges() {
   std::size_t count = 0;
   for (const EdgeChunk& chunk : chunks_) count += chunk.src.size();

@@ -15,11 +15,12 @@
 
 namespace sar::formats {
 
-/// Edges of a block of a file, with integers for nodes.
-struct IntegerEdges {
-  std::vector<Index> src;
-  std::vector<Index> dst;
-  std::vector<double> data;  ///< as many numbers for each edge
+/// Consecutive edges of a file, with integers for nodes.
+struct EdgeChunk {
+  Index first_id = 0;
+  Array<Index> src;
+  Array<Index> dst;
+  Array<double> data;  ///< as many numbers for each edge
 
   void clear() {
     src.clear();
@@ -28,23 +29,16 @@ struct IntegerEdges {
   }
 };
 
-/// Consecutive edges of a file.
-struct EdgeChunk {
-  Index first_id = 0;
-  Array<Index> src;
-  Array<Index> dst;
-  Array<double> data;  ///< some numbers for each edge
-};
-
 /// The edges of this rank, as a list of chunks, so that no list grows and is copied.
 class EdgeChunks {
  public:
   void add(Index first_id, std::span<const Index> src, std::span<const Index> dst,
            std::span<const double> data = {});
-  void add(Index first_id, const IntegerEdges& edges) { add(first_id, edges.src, edges.dst, edges.data); }
   [[nodiscard]] std::vector<EdgeChunk>& chunks() noexcept { return chunks_; }
   /// Collective. Calls take(chunk) for each chunk of this rank, and for empty ones: as often on every rank.
   void for_each_round(const Communicator& comm, FunctionRef<void(EdgeChunk& chunk)> take);
+  /// Local. The number behind the largest one of this rank's sources (destinations).
+  [[nodiscard]] Index count_nodes(Array<Index> EdgeChunk::*ends) const;
   /// Local. Makes one list and frees the chunks meanwhile.
   [[nodiscard]] EdgeList take_edges();
   /// Collective. The `width` numbers of each edge; each rank gets those of its slice of the edges. The

@@ -33,18 +33,13 @@ EdgeList sample_of_pairs(EdgeChunks& chunks, Index one_in);
 class NodesWithEdges {
  public:
   NodesWithEdges(const Communicator& comm, Index num_nodes);
-  /// Collective. Notes the sources (destinations) of edges of this rank.
-  void add_sources(std::span<const Index> nodes) { add(nodes, has_out_edge); }
-  void add_destinations(std::span<const Index> nodes) { add(nodes, has_in_edge); }
-  /// Collective. Nodes of all ranks.
-  [[nodiscard]] Index count_without_edges() const { return count_without(has_out_edge | has_in_edge); }
-  [[nodiscard]] Index count_without_in_edges() const { return count_without(has_in_edge); }
-
- private:
   static constexpr std::uint8_t has_out_edge = 1, has_in_edge = 2;
+  /// Collective. Marks the sources (destinations) of edges of this rank.
   void add(std::span<const Index> nodes, std::uint8_t mark);
+  /// Collective. Nodes of all ranks that have none of the marks.
   [[nodiscard]] Index count_without(int marks) const;
 
+ private:
   Communicator comm_;
   PartitionBook shares_;
   std::vector<std::uint8_t> marks_;  // of my share

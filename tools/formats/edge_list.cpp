@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "edge_list.hpp"
 
-#include "first_lines.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
@@ -20,21 +19,23 @@ namespace {
 using Line = FirstLines::Line;
 using Row = std::vector<std::string_view>;
 
-constexpr const char* header_cure = ", expected --header yes or --header no";
+bool is_number(std::string_view field) {
+  return to_number(field).has_value();
+}
 
-bool has_digit(std::string_view text) {
-  return text.find_first_of("0123456789") != text.npos;
+/// The fields of each line, with their quotes.
+std::vector<Row> rows_of(const std::vector<Line>& lines, char separator) {
+  std::vector<Row> rows;
+  for (const Line& line : lines) rows.push_back(fields_of(line.text, separator));
+  return rows;
 }
 
 /// Decides whether the first line is a header.
 class HeaderGuess {
  public:
-  HeaderGuess(const std::vector<Line>& lines, char separator) : line_(lines.front()) {
-    for (const Line& line : lines) {
-      Row& row = rows_.emplace_back();
-      for (const std::string_view field : fields_of(line.text, separator)) row.push_back(unquoted(field));
-    }
-    first_ = rows_.front();
+  HeaderGuess(const Line& line, std::vector<Row> rows) : line_(line), rows_(std::move(rows)) {
+    for (Row& row : rows_) std::ranges::transform(row, row.begin(), unquoted);
+    first_ = std::move(rows_.front());
     rows_.erase(rows_.begin());
   }
 
@@ -42,13 +43,19 @@ class HeaderGuess {
   [[nodiscard]] bool is_header() const {
     if (header_names(first_) == HeaderNames::certain) return true;
     if (rows_.empty() || first_.empty()) return false;
-    if (first_[0].empty() && numbers_below(0)) return true;  // the row numbers of pandas have no name
-    const bool has_numbers = (is_number(0) && numbers_below(0)) || (is_number(1) && numbers_below(1));
+    if (first_[0].empty() && below(0, is_number)) return true;  // the row numbers of pandas have no name
+    const auto has_numbers_in = [&](std::size_t c) {
+      return c < first_.size() && is_number(first_[c]) && below(c, is_number);
+    };
+    const bool has_numbers = has_numbers_in(0) || has_numbers_in(1);
     for (std::size_t c = 0; c < first_.size(); ++c) {
-      const bool is_text = !first_[c].empty() && !is_number(c);
-      const bool is_other = is_text && (c < 2 || !to_part(first_[c])) && (numbers_below(c) || parts_below(c));
+      const bool numbers_below = below(c, is_number), is_text = !first_[c].empty() && !is_number(first_[c]);
+      const bool parts_below =
+          c >= 2 && below(c, [](std::string_view field) { return to_part(field).has_value(); });
+      const bool is_other = is_text && (c < 2 || !to_part(first_[c])) && (numbers_below || parts_below);
       if (is_other && has_numbers) cannot_tell();
-      if (is_other || (first_[c].empty() && !has_any_number() && numbers_below(c))) return true;
+      if (is_other || (first_[c].empty() && std::ranges::none_of(first_, is_number) && numbers_below))
+        return true;
     }
     if (has_numbers || nodes_recur()) return false;
     if (header_names(first_) == HeaderNames::possible || only_first_lacks_digits()) cannot_tell();
@@ -58,30 +65,18 @@ class HeaderGuess {
   /// Whether a word of the first line is in one of the others; without others, true.
   [[nodiscard]] bool nodes_recur() const {
     return rows_.empty() || std::ranges::any_of(first_, [&](std::string_view word) {
-             return !word.empty() && !to_number(word) && std::ranges::any_of(rows_, [&](const Row& row) {
+             return !word.empty() && !is_number(word) && std::ranges::any_of(rows_, [&](const Row& row) {
                return std::ranges::find(row, word) != row.end();
              });
            });
   }
 
-  [[nodiscard]] std::string line() const { return in_quotes(line_.text); }
-
  private:
   [[noreturn]] void cannot_tell() const {
-    throw LineError(line_.number, concat("cannot tell whether ", in_quotes(line_.text),
-                                         " is a header or an edge", header_cure));
+    throw LineError(line_.number, "cannot tell whether ", in_quotes(line_.text),
+                    " is a header or an edge, expected --header yes or --header no");
   }
-  [[nodiscard]] bool is_number(std::size_t c) const { return c < first_.size() && to_number(first_[c]); }
-  [[nodiscard]] bool has_any_number() const {
-    return std::ranges::any_of(first_, [](std::string_view field) { return to_number(field).has_value(); });
-  }
-  /// Whether the other lines have numbers in a column, or nothing behind the nodes.
-  [[nodiscard]] bool numbers_below(std::size_t c) const {
-    return below(c, [](std::string_view field) { return to_number(field).has_value(); });
-  }
-  [[nodiscard]] bool parts_below(std::size_t c) const {
-    return c >= 2 && below(c, [](std::string_view field) { return to_part(field).has_value(); });
-  }
+  /// Whether `is` holds in a column of the other lines; behind the nodes, fields may be empty.
   template <class Is>
   [[nodiscard]] bool below(std::size_t c, const Is& is) const {
     bool any = false;
@@ -95,8 +90,11 @@ class HeaderGuess {
   }
   /// "customer,product" above "c1,p7"
   [[nodiscard]] bool only_first_lacks_digits() const {
+    const auto has_digit = [](std::string_view text) {
+      return text.find_first_of("0123456789") != text.npos;
+    };
     return first_.size() >= 2 && !has_digit(first_[0]) && !has_digit(first_[1]) &&
-           std::ranges::all_of(rows_, [](const Row& row) {
+           std::ranges::all_of(rows_, [&](const Row& row) {
              return row.size() >= 2 && has_digit(row[0]) && has_digit(row[1]);
            });
   }
@@ -125,11 +123,9 @@ Row names_in_comments(const FirstLines& first, char separator, std::size_t num_c
                          (konect[0] == "sym" || konect[0] == "asym" || konect[0] == "bip");
   if (is_konect) {
     if (konect[0] == "bip" && !typed)
-      throw LineError(
-          first.comments.front().number,
-          concat(in_quotes(first.comments.front().text),
-                 " says that sources and destinations are counted apart, expected two types: --edges "
-                 "user:rates:item=FILE"));
+      throw LineError(first.comments.front().number, in_quotes(first.comments.front().text),
+                      " says that sources and destinations are counted apart, expected two types: --edges "
+                      "user:rates:item=FILE");
     if (konect[0] == "sym")
       warnings.emplace_back(
           "the file says that edges have no direction (sym); --add-reverse-edges adds the other one");
@@ -155,25 +151,10 @@ bool cut_dictionaries(std::vector<Line>& lines) {
   return true;
 }
 
-/// Numbers with blanks between them are no node.
-void require_single_nodes(const std::vector<Line>& lines, const EdgeListFormat& format) {
-  if (format.separator == blanks) return;
-  for (const Line& line : lines) {
-    const Row row = fields_of(line.text, format.separator);
-    for (std::size_t c = 0; c < std::min(row.size(), format.columns.size()); ++c) {
-      const ColumnRole role = format.columns[c].role;
-      if (role != ColumnRole::source && role != ColumnRole::target) continue;
-      const Row words = fields_of(unquoted(row[c]), blanks);
-      if (words.size() > 1 &&
-          std::ranges::all_of(words, [](std::string_view word) { return to_number(word).has_value(); }))
-        throw LineError(line.number, concat("a node is ", in_quotes(row[c]), " in ", in_quotes(line.text),
-                                            ", expected --separator"));
-    }
-  }
-}
-
-/// "->" between two nodes, or the comma of "0,<tab>1", is no node and no part of one.
-void require_words(const std::vector<Line>& lines, const EdgeListFormat& format) {
+/// Numbers with blanks between them are no node. With `are_words`, "->" between two nodes, or the comma of
+/// "0,<tab>1", is no node and no part of one.
+void require_ends(const std::vector<Line>& lines, const std::vector<Row>& rows, const EdgeListFormat& format,
+                  bool are_words) {
   const auto is_sign = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte < 0x80 && std::isalnum(byte) == 0;
@@ -181,68 +162,65 @@ void require_words(const std::vector<Line>& lines, const EdgeListFormat& format)
   for (std::size_t c = 0; c < format.columns.size(); ++c) {
     const ColumnRole role = format.columns[c].role;
     if (role != ColumnRole::source && role != ColumnRole::target) continue;
-    const bool has_signs = std::ranges::all_of(lines, [&](const Line& line) {
-      const Row row = fields_of(line.text, format.separator);
-      if (c >= row.size() || row[c].empty()) return false;
-      const bool is_cut = row[c].back() == ',' || row[c].back() == ';';
-      return is_cut || std::ranges::all_of(row[c], is_sign);
-    });
+    bool has_signs = are_words;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const std::string_view node = c < rows[r].size() ? rows[r][c] : std::string_view();
+      const Row words = fields_of(unquoted(node), blanks);
+      if (format.separator != blanks && words.size() > 1 && std::ranges::all_of(words, is_number))
+        throw LineError(lines[r].number, "a node is ", in_quotes(node), " in ", in_quotes(lines[r].text),
+                        ", expected --separator");
+      has_signs = has_signs && !node.empty() &&
+                  (node.ends_with(',') || node.ends_with(';') || std::ranges::all_of(node, is_sign));
+    }
     if (has_signs)
-      throw LineError(lines.front().number,
-                      concat("column ", c + 1, " of ", in_quotes(lines.front().text),
-                             " is no node, expected --separator or --columns source=1,target=2"));
+      throw LineError(lines.front().number, "column ", c + 1, " of ", in_quotes(lines.front().text),
+                      " is no node, expected --separator or --columns source=1,target=2");
   }
 }
 
 /// Where the first column counts the lines it may be no node.
 bool counts_lines(const std::vector<Row>& rows) {
   if (rows.size() < 3 || rows.front().size() < 3) return false;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::size_t c = 0; c < 3; ++c)
-      if (!to_integer(unquoted(rows[r][c]))) return false;
-    const auto number = *to_integer(unquoted(rows[r][0]));
-    const auto first = *to_integer(unquoted(rows[0][0]));
-    if ((first != 0 && first != 1) || number != first + static_cast<Index>(r)) return false;
-  }
-  return true;
+  const auto integer = [&](std::size_t r, std::size_t c) { return to_integer(unquoted(rows[r][c])); };
+  const auto first = integer(0, 0);
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    if (!integer(r, 0) || !integer(r, 1) || !integer(r, 2) ||
+        *integer(r, 0) != *first + static_cast<Index>(r))
+      return false;
+  return *first == 0 || *first == 1;
 }
 
 /// The rows that have as many fields as the first; an empty one behind them does not count.
-std::vector<Row> equal_rows(const std::vector<Line>& lines, char separator) {
-  std::vector<Row> rows;
-  for (const Line& line : lines) {
-    Row row = fields_of(line.text, separator);
-    if (!rows.empty() && row.size() == rows.front().size() + 1 && row.back().empty()) row.pop_back();
-    if (rows.empty() || row.size() == rows.front().size()) rows.push_back(std::move(row));
-  }
+std::vector<Row> equal_rows(std::vector<Row> rows) {
+  const std::size_t length = rows.front().size();
+  for (Row& row : rows)
+    if (row.size() == length + 1 && row.back().empty()) row.pop_back();
+  std::erase_if(rows, [&](const Row& row) { return row.size() != length; });
   return rows;
 }
 
 /// Adds warnings of what may be meant in another way.
 void warn(const TableSample& sample, const SourceOptions& options, const HeaderGuess& guess,
-          EdgeListFormat& format) {
-  const Row& row = sample.rows.front();
-  Index source = -1, target = -1;
-  for (Index c = 0; c < std::ssize(format.columns); ++c) {
-    const Column& column = format.columns[c];
-    if (column.role == ColumnRole::source) source = c;
-    if (column.role == ColumnRole::target) target = c;
-    if (same_name(column.name, "type") && std::ranges::all_of(sample.rows, [&](const Row& fields) {
+          std::string_view first_line, EdgeListFormat& format) {
+  for (std::size_t c = 0; c < format.columns.size(); ++c)
+    if (same_name(format.columns[c].name, "type") && std::ranges::all_of(sample.rows, [&](const Row& fields) {
           return same_name(unquoted(fields[c]), "undirected");
         }))
-      format.warnings.push_back("column '" + column.name +
+      format.warnings.push_back("column '" + format.columns[c].name +
                                 "' says Undirected; --add-reverse-edges adds the other direction");
-  }
-  const bool is_names = !to_number(unquoted(row[source])) && !to_number(unquoted(row[target]));
+  const std::size_t source = format.place_of(ColumnRole::source),
+                    target = format.place_of(ColumnRole::target);
+  const bool is_names =
+      !is_number(unquoted(sample.rows[0][source])) && !is_number(unquoted(sample.rows[0][target]));
   const std::string &from = format.columns[source].name, &to = format.columns[target].name;
   if (!is_names && options.relations.empty() && name_two_kinds(from, to))
     format.warnings.push_back(concat("the ids of '", from, "' and '", to,
                                      "' are taken for the same nodes; if they are counted apart, --edges ",
                                      from, ":to:", to, "=FILE"));
-  if (sample.has_header || options.header) return;
+  if (!sample.header.empty() || options.header) return;
   if (is_names && !guess.nodes_recur())
-    format.warnings.push_back(
-        concat("the first line, ", guess.line(), ", is read as an edge; if it is a header, --header yes"));
+    format.warnings.push_back(concat("the first line, ", in_quotes(first_line),
+                                     ", is read as an edge; if it is a header, --header yes"));
   if (options.columns.empty() && !options.ignore_data && counts_lines(sample.rows))
     format.warnings.emplace_back(
         "column 1 counts the lines; if it is no node but a row number, --columns source=2,target=3");
@@ -267,7 +245,8 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
   format.separator = options.separator         ? *options.separator
                      : format.has_dictionaries ? guess_separator(lines)
                                                : separator_of(first);
-  const HeaderGuess guess(lines, format.separator);
+  std::vector<Row> rows = rows_of(lines, format.separator);
+  const HeaderGuess guess(lines.front(), rows);
   const bool guesses_header = !options.header && !first.is_parquet;
   const bool has_header =
       guesses_header ? !format.has_dictionaries && guess.is_header() : options.header.value_or(true);
@@ -275,11 +254,12 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
   if (has_header) {
     format.header_line = lines.front().number;
     format.begin = first.begin(true);
-    sample.header = fields_of(lines.front().text, format.separator);
+    sample.header = rows.front();
+    rows.erase(rows.begin());
     lines.erase(lines.begin());
   }
   if (lines.empty()) return format;
-  sample.rows = equal_rows(lines, format.separator);
+  sample.rows = equal_rows(rows);
   if (!has_header && !options.header) {
     sample.header = names_in_comments(first, format.separator, sample.rows.front().size(),
                                       !options.relations.empty(), format.warnings);
@@ -288,7 +268,6 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
   }
   while (sample.header.size() > sample.rows.front().size() && sample.header.back().empty())
     sample.header.pop_back();
-  sample.has_header = !sample.header.empty();
   try {
     format.columns = column_roles(sample, options);
   } catch (const LineError&) {
@@ -298,9 +277,8 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
   }
   if (format.has_dictionaries && has_weights && !options.ignore_data)
     format.columns.push_back({.role = ColumnRole::weight, .field = "weight", .note = "in dictionaries"});
-  require_single_nodes(lines, format);
-  if (!options.separator && options.columns.empty() && !first.is_parquet) require_words(lines, format);
-  warn(sample, options, guess, format);
+  require_ends(lines, rows, format, !options.separator && options.columns.empty() && !first.is_parquet);
+  warn(sample, options, guess, lines.front().text, format);
   return format;
 }
 
@@ -316,18 +294,17 @@ struct EdgeLine {
   Index count = 0;
   for (Fields cut(line.text, format.separator); cut.next();) ++count;
   const Index expected = std::ssize(format.columns);
-  throw LineError(line.number,
-                  concat(count == 1 ? "there is " : "there are ", count,
-                         count == 1 ? " field in " : " fields in ", in_quotes(line.text), ", expected ",
-                         expected, expected == 2 ? ": source and destination" : " as in the first lines"));
+  throw LineError(line.number, count == 1 ? "there is " : "there are ", count,
+                  count == 1 ? " field in " : " fields in ", in_quotes(line.text), ", expected ", expected,
+                  expected == 2 ? ": source and destination" : " as in the first lines");
 }
 
 /// A node without its quotes.
 std::string_view node_of(std::string_view field, const EdgeLine& line) {
   const std::string_view node = unquoted(field);
   if (node.empty() || node.front() == '"')
-    throw LineError(line.number, concat("a node is ", in_quotes(field), " in ", in_quotes(line.text),
-                                        ", expected a number or a name without separators"));
+    throw LineError(line.number, "a node is ", in_quotes(field), " in ", in_quotes(line.text),
+                    ", expected a number or a name without separators");
   return node;
 }
 
@@ -339,11 +316,11 @@ double value_of(std::string_view field, Index column, ColumnRole role, const Edg
                      : is_split               ? to_part(text)
                                               : to_number(text);
   if (is_split && !value)
-    throw LineError(line.number,
-                    concat("the split of the edge is ", in_quotes(field), ", expected train, val or test"));
+    throw LineError(line.number, "the split of the edge is ", in_quotes(field),
+                    ", expected train, val or test");
   if (!value || !(is_finite_real(*value) || (may_miss && std::isnan(*value))))
-    throw LineError(line.number, concat("column ", column + 1, " is ", in_quotes(field), ", expected ",
-                                        finite_real(value), ", or --ignore-columns"));
+    throw LineError(line.number, "column ", column + 1, " is ", in_quotes(field), ", expected ",
+                    finite_real(value), ", or --ignore-columns");
   return *value;
 }
 
@@ -352,9 +329,9 @@ double weight_of(std::string_view dictionary, const EdgeLine& line) {
   const auto text = weight_in_dictionary(dictionary);
   const auto value = text ? to_number(*text) : std::nullopt;
   if (!value || !is_finite_real(*value))
-    throw LineError(line.number,
-                    concat("the weight in ", in_quotes(dictionary), " is ", in_quotes(text.value_or("")),
-                           ", expected ", finite_real(value), " in all lines, or --ignore-columns"));
+    throw LineError(line.number, "the weight in ", in_quotes(dictionary), " is ",
+                    in_quotes(text.value_or("")), ", expected ", finite_real(value),
+                    " in all lines, or --ignore-columns");
   return *value;
 }
 
@@ -365,7 +342,7 @@ bool has_more(Fields& cut) {
 
 /// Calls take(line, source, destination) for each edge, with unquoted fields that are not empty.
 template <class Take>
-TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, std::vector<double>& data,
+TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Array<double>& data,
                          const Take& take) {
   struct Slot {
     ColumnRole role;
@@ -402,34 +379,25 @@ Index whole_node(std::string_view field, const EdgeLine& line) {
   const auto number = to_number(field);
   const bool is_real = number && !std::isinf(*number) && field.find_first_of(".eEnN") != field.npos;
   if (!is_real)
-    throw NotAnInteger(line.number,
-                       concat("a node is ", in_quotes(field), ", expected an integer from 0 on"));
+    throw NotAnInteger(line.number, "a node is ", in_quotes(field), ", expected an integer from 0 on");
   throw LineError(
-      line.number,
-      concat("a node is ", in_quotes(field), ", expected an integer from 0 on",
-             std::abs(*number) >= 0x1p53 ? ", not as a floating-point number, which is not exact from 2^53 on"
-                                         : "",
-             " (unless nodes are names: --node-ids names)"));
+      line.number, "a node is ", in_quotes(field), ", expected an integer from 0 on",
+      std::abs(*number) >= 0x1p53 ? ", not as a floating-point number, which is not exact from 2^53 on" : "",
+      " (unless nodes are names: --node-ids names)");
 }
 
 }  // namespace
 
-void KeyedEdges::clear() {
-  ends.clear();
-  data.clear();
-}
-
-TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, IntegerEdges& edges) {
+TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, EdgeChunk& edges) {
   edges.clear();
   const Index first_id = format.first_id;
   const auto number_of = [first_id](std::string_view field, const EdgeLine& line) {
     Index node = 0;
     if (!read_digits(field, node)) node = whole_node(field, line);
     if (node < first_id)
-      throw LineError(line.number,
-                      concat("a node is ", in_quotes(field), ", expected ",
-                             first_id == 0 ? "no negative number (unless nodes are names: --node-ids names)"
-                                           : "a number from 1 on, as --node-ids says"));
+      throw LineError(line.number, "a node is ", in_quotes(field), ", expected ",
+                      first_id == 0 ? "no negative number (unless nodes are names: --node-ids names)"
+                                    : "a number from 1 on, as --node-ids says");
     return node - first_id;
   };
   return for_each_edge(text, format, edges.data,

@@ -41,14 +41,18 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
 /// Edges whose nodes are any words, which are parts of the text.
 struct KeyedEdges {
   std::vector<std::string_view> ends;  ///< source and destination in turn
-  std::vector<double> data;
-  void clear();
+  Array<double> data;
+
+  void clear() {
+    ends.clear();
+    data.clear();
+  }
 };
 
 /// Reads whole lines into `edges`, which are cleared. Integers may be written as 2.0; the first id is
 /// subtracted from them. Throws LineError; NotAnInteger for a node that is a word, or an integer beyond 63
 /// bits.
-TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, IntegerEdges& edges);
+TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, EdgeChunk& edges);
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, KeyedEdges& edges);
 
 }  // namespace sar::formats

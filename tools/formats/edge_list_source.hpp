@@ -4,7 +4,6 @@
 #pragma once
 
 #include "file_source.hpp"
-#include "node_keys.hpp"
 #include "source_options.hpp"
 
 #include <memory>
@@ -20,27 +19,10 @@ namespace sar::formats {
 /// 0 within their types (NodeIds::dense), and a type has as many as the largest number in its columns of all
 /// files says, or more if there are more rows of its data: SourceOptions::node_data by type and name,
 /// "paper/features".
-class EdgeListSource : public FileSource {
- public:
-  /// Reads everything; `path` is not used with relations. Collective; throws InputError, the same on every
-  /// rank.
-  EdgeListSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
-
-  [[nodiscard]] NodeNames node_names() const override {
-    return {keys_.get(), names_are_integers_, first_id_};
-  }
-  /// Collective. Writes line i = name of node i, if the nodes have names.
-  void write_node_keys(const std::string& directory) const override;
-  [[nodiscard]] bool has_node_keys() const override { return keys_ != nullptr; }
-
- private:
-  void read_edges_of(EdgeTypeData type, const std::string& path, const SourceOptions& options);
-
-  void add_node_data(const SourceOptions& options);
-
-  std::unique_ptr<NodeKeys> keys_;
-  Index smallest_node_ = -1, first_id_ = 0;
-  bool names_are_integers_ = false;
-};
+///
+/// Reads everything; `path` is not used with relations. Collective; throws InputError, the same on every
+/// rank.
+std::unique_ptr<GraphSource> open_edge_lists(const Communicator& comm, const std::string& path,
+                                             const SourceOptions& options);
 
 }  // namespace sar::formats

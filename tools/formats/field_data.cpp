@@ -5,7 +5,6 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace sar::formats {
 
@@ -24,29 +23,38 @@ DataArray take_columns(const DataArray& rows, std::span<const Index> columns, bo
 }
 
 void FieldTable::add(DataField field, ReadRows read_rows_of_field, std::string place) {
-  sources.emplace(field.name, Source{std::move(read_rows_of_field), std::move(place)});
-  fields.push_back(std::move(field));
+  fields.push_back({std::move(field), std::move(read_rows_of_field), std::move(place)});
 }
 void FieldTable::add(const std::string& name, PartitionBook slices, DataArray mine, std::string place) {
   DataField field{name, mine.type, mine.row_shape};
-  auto read_slices = [book = std::move(slices), rows_of_rank = std::move(mine)](const Communicator& comm,
-                                                                                std::span<const Index> rows) {
-    return fetch_rows(comm, book, rows_of_rank, rows);
-  };
-  add(std::move(field), std::move(read_slices), std::move(place));
+  add(
+      std::move(field),
+      [book = std::move(slices), held = std::move(mine)](const Communicator& comm,
+                                                         std::span<const Index> rows) {
+        return fetch_rows(comm, book, held, rows);
+      },
+      std::move(place));
 }
 void FieldTable::add(DataField field, std::shared_ptr<const NpyFile> file, std::string place) {
-  const auto read_file = [of = std::move(file)](const Communicator& comm, std::span<const Index> rows) {
-    return comm.agree([&] { return read_rows(*of, rows); });
-  };
-  add(std::move(field), read_file, std::move(place));
+  add(
+      std::move(field),
+      [of = std::move(file)](const Communicator& comm, std::span<const Index> rows) {
+        return comm.agree([&] { return read_rows(*of, rows); });
+      },
+      std::move(place));
+}
+
+const FieldTable::Field* FieldTable::find(const std::string& name) const {
+  const auto found = std::ranges::find(
+      fields, name, [](const Field& each) -> const std::string& { return each.field.name; });
+  return found == fields.end() ? nullptr : &*found;
 }
 
 DataArray FieldTable::read(const Communicator& comm, const std::string& path, const std::string& field,
                            std::span<const Index> rows) const {
-  const auto found = sources.find(field);
-  comm.agree([&] { require<InputError>(found != sources.end(), path, ": there are no data named ", field); });
-  return found->second.read(comm, rows);
+  const Field* found = find(field);
+  comm.agree([&] { require<InputError>(found != nullptr, path, ": there are no data named ", field); });
+  return found->read(comm, rows);
 }
 
 std::string mask_of_list(const std::string& name) {

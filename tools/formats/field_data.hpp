@@ -31,19 +31,21 @@ std::span<double> doubles_in(DataArray& array);
 
 /// The fields of the nodes or edges of one type.
 struct FieldTable {
-  struct Source {
+  struct Field {
+    DataField field;
     ReadRows read;
     std::string place;  ///< its file, for messages
   };
-  std::vector<DataField> fields;
-  std::map<std::string, Source> sources;  ///< by field
+  std::vector<Field> fields;
 
   void add(DataField field, ReadRows read, std::string place);
   /// A field whose rows each rank has of its slice.
   void add(const std::string& name, PartitionBook slices, DataArray mine, std::string place);
   /// A field in a file, of which each rank reads the rows that it is asked for.
   void add(DataField field, std::shared_ptr<const NpyFile> file, std::string place);
-  [[nodiscard]] bool contains(const std::string& field) const { return sources.contains(field); }
+  /// nullptr: there is none of this name.
+  [[nodiscard]] const Field* find(const std::string& field) const;
+  [[nodiscard]] bool contains(const std::string& field) const { return find(field) != nullptr; }
   /// The listed rows of a field. Collective; throws InputError, which begins with `path`, when there is none.
   [[nodiscard]] DataArray read(const Communicator& comm, const std::string& path, const std::string& field,
                                std::span<const Index> rows) const;

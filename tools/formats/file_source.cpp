@@ -2,7 +2,6 @@
 #include "file_source.hpp"
 
 #include "edge_counts.hpp"
-#include "field_data.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/dataset_source.hpp>
@@ -52,7 +51,7 @@ DataArray FileSource::read_edge_data(std::size_t type, const std::string& field,
 std::string FileSource::place_of(const std::string& field) const {
   for (const auto* tables : {&nodes_, &edges_})
     for (const FieldTable& table : *tables)
-      if (table.contains(field)) return table.sources.at(field).place;
+      if (const auto* found = table.find(field)) return found->place;
   return path_ + ": " + field;
 }
 
@@ -80,20 +79,19 @@ void FileSource::add_node_file(std::size_t t, const std::string& field, const st
 
 void FileSource::add_node_list(std::size_t type, const std::string& mask, Array<std::int64_t> nodes,
                                const std::string& place) {
-  const bool is_new = !nodes_[type].contains(mask);
-  require<InputError>(is_new, place, ": ", mask, " is in ", is_new ? "" : nodes_[type].sources.at(mask).place,
-                      ", too, expected it once");
+  if (const auto* found = nodes_[type].find(mask))
+    throw InputError(concat(place, ": ", mask, " is in ", found->place, ", too, expected it once"));
   const PartitionBook& book = types_.node_types[type].book;
   nodes_[type].add(mask, book, mask_of(std::move(nodes), book, comm().rank(), place), place);
 }
 
 void FileSource::add_node_fields(Index num_nodes, FieldTable fields, const std::string& note) {
   types_.node_types.at(0).book = slices_of(num_nodes);
-  for (DataField& field : fields.fields) {
-    auto& [read, place] = fields.sources.at(field.name);
-    require<InputError>(!nodes_[0].contains(field.name), place, ": node data ", field.name, " are in ",
-                        place_of(field.name), ", too, expected them once");
-    nodes_[0].add(std::move(field), std::move(read), place);
+  for (FieldTable::Field& each : fields.fields) {
+    const std::string& name = each.field.name;
+    require<InputError>(!nodes_[0].contains(name), each.place, ": node data ", name, " are in ",
+                        place_of(name), ", too, expected them once");
+    nodes_[0].fields.push_back(std::move(each));
   }
   notes_.push_back(note);
   list_fields();
@@ -127,8 +125,12 @@ void FileSource::require_plausible_size(const std::string& place) const {
 }
 
 void FileSource::list_fields() {
-  for (std::size_t t = 0; t < nodes_.size(); ++t) types_.node_types[t].unread = nodes_[t].fields;
-  for (std::size_t k = 0; k < edges_.size(); ++k) types_.edge_types[k].unread = edges_[k].fields;
+  const auto list = [](const FieldTable& table, std::vector<DataField>& unread) {
+    unread.clear();
+    for (const FieldTable::Field& each : table.fields) unread.push_back(each.field);
+  };
+  for (std::size_t t = 0; t < nodes_.size(); ++t) list(nodes_[t], types_.node_types[t].unread);
+  for (std::size_t k = 0; k < edges_.size(); ++k) list(edges_[k], types_.edge_types[k].unread);
 }
 
 }  // namespace sar::formats

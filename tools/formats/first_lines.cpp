@@ -120,9 +120,9 @@ char guess_separator(const std::vector<FirstLines::Line>& lines) {
   if (separates('\t')) return '\t';
   const bool comma = separates(','), semicolon = separates(';');
   if (comma && semicolon)
-    throw LineError(lines.front().number,
-                    concat("there are commas and semicolons in ", in_quotes(lines.front().text),
-                           " and all other first lines, expected --separator comma or semicolon"));
+    throw LineError(lines.front().number, "there are commas and semicolons in ",
+                    in_quotes(lines.front().text),
+                    " and all other first lines, expected --separator comma or semicolon");
   return comma ? ',' : semicolon ? ';' : blanks;
 }
 

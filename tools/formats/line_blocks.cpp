@@ -41,8 +41,8 @@ class Blocks : NonCopyable {
 /// Blocks of a plain file: the lines that begin in so many bytes. Line ends are looked for on both sides.
 class PlainBlocks final : public Blocks {
  public:
-  PlainBlocks(const Communicator& comm, const TextFile& text, Index begin, Index block_bytes)
-      : comm_(comm), file_(text.file()), begin_(text.begin() + begin) {
+  PlainBlocks(const Communicator& comm, std::unique_ptr<TextFile> text, Index begin, Index block_bytes)
+      : comm_(comm), text_(std::move(text)), file_(text_->file()), begin_(text_->begin() + begin) {
     comm.agree([&] {
       require<InputError>(begin_ <= file_.size(), file_.path(),
                           ": the file has become shorter while it was read");
@@ -91,6 +91,7 @@ class PlainBlocks final : public Blocks {
   }
 
   const Communicator& comm_;
+  std::unique_ptr<TextFile> text_;
   const InputFile& file_;
   Index begin_;
   Index block_ = 1;  // bytes
@@ -101,13 +102,13 @@ class PlainBlocks final : public Blocks {
 /// Blocks of a packed file, which rank 0 unpacks and deals out.
 class PackedBlocks final : public Blocks {
  public:
-  PackedBlocks(const Communicator& comm, TextFile& file, Index begin, Index block_bytes)
+  PackedBlocks(const Communicator& comm, std::unique_ptr<TextFile> file, Index begin, Index block_bytes)
       : comm_(comm),
-        file_(file),
+        file_(std::move(file)),
         most_dealt_(dealt_blocks * block_bytes),
         block_(std::clamp<Index>(most_dealt_ / comm.size(), 1, block_bytes)) {
     comm.agree([&] {
-      if (comm.rank() == 0) file.skip(begin);
+      if (comm.rank() == 0) file_->skip(begin);
     });
   }
 
@@ -136,9 +137,9 @@ class PackedBlocks final : public Blocks {
     carried_.clear();
     while (!finished_) {
       const std::size_t old_size = dealt_.size();
-      require_line_length(file_.path(), static_cast<Index>(old_size - begin));
+      require_line_length(file_->path(), static_cast<Index>(old_size - begin));
       dealt_.resize(old_size + static_cast<std::size_t>(block_));
-      const Index got = file_.read(dealt_.data() + old_size, block_);
+      const Index got = file_->read(dealt_.data() + old_size, block_);
       dealt_.resize(old_size + static_cast<std::size_t>(got));
       finished_ = got < block_;
       if (finished_) break;
@@ -152,7 +153,7 @@ class PackedBlocks final : public Blocks {
   }
 
   const Communicator& comm_;
-  TextFile& file_;
+  std::unique_ptr<TextFile> file_;
   Index most_dealt_;  // bytes in a round, and a line more
   Index block_;
   std::string dealt_;    // of all ranks in a round
@@ -165,14 +166,13 @@ class PackedBlocks final : public Blocks {
 /// in parts of about `block_bytes`, so that each group is decoded once.
 class ParquetBlocks final : public Blocks {
  public:
-  ParquetBlocks(const Communicator& comm, ParquetTable& table, Index begin, Index block_bytes)
-      : comm_(comm), table_(table), skips_header_(begin > 0) {
+  ParquetBlocks(const Communicator& comm, std::unique_ptr<ParquetTable> table, Index begin, Index block_bytes)
+      : comm_(comm), table_(std::move(table)), skips_header_(begin > 0) {
     constexpr Index number_bytes = 12;
-    most_rows_ = std::max<Index>(1, block_bytes / (number_bytes * std::max<Index>(1, table.num_columns())));
+    most_rows_ = std::max<Index>(1, block_bytes / (number_bytes * std::max<Index>(1, table_->num_columns())));
     std::vector<Index> blocks(static_cast<std::size_t>(comm.size()), 0);
-    for (Index group = 0; group < std::ssize(table.groups()); ++group)
-      blocks[static_cast<std::size_t>(group % comm.size())] +=
-          (table.groups()[static_cast<std::size_t>(group)].num_rows + most_rows_ - 1) / most_rows_;
+    for (std::size_t group = 0; group < table_->groups().size(); ++group)
+      blocks[group % blocks.size()] += (table_->groups()[group].num_rows + most_rows_ - 1) / most_rows_;
     rounds_ = *std::ranges::max_element(blocks) + 1;  // the first one has the header
     group_ = comm.rank();
   }
@@ -188,71 +188,59 @@ class ParquetBlocks final : public Blocks {
  private:
   std::string_view read() {
     if (std::exchange(is_header_, false)) {
-      if (comm_.rank() == 0 && !skips_header_) return table_.header();
+      if (comm_.rank() == 0 && !skips_header_) return table_->header();
       return {};
     }
-    for (; group_ < std::ssize(table_.groups()); group_ += comm_.size(), row_ = 0) {
-      const ParquetTable::Group& group = table_.groups()[static_cast<std::size_t>(group_)];
+    for (; group_ < std::ssize(table_->groups()); group_ += comm_.size(), row_ = 0) {
+      const ParquetTable::Group& group = table_->groups()[group_];
       if (row_ == group.num_rows) continue;
       const Index begin = row_;
       row_ = std::min(group.num_rows, begin + most_rows_);
       first_row_ = group.first_row + begin + (skips_header_ ? 0 : 1);
-      return table_.read(group_, begin, row_);
+      return table_->read(group_, begin, row_);
     }
     return {};
   }
 
   const Communicator& comm_;
-  ParquetTable& table_;
+  std::unique_ptr<ParquetTable> table_;
   bool skips_header_, is_header_ = true;
   Index most_rows_ = 1, rounds_ = 0;
   Index group_ = 0, row_ = 0;  // of the next block
   Index first_row_ = 0;        // of the last one
 };
 
-/// A text that is open on all ranks, and its blocks.
-class OpenText {
- public:
-  OpenText(const Communicator& comm, const std::string& path, Index begin, Index block_bytes) {
-    std::array<Index, 2> seen{};
-    comm.agree([&] {
-      if (is_parquet(path)) {
-        table_ = ParquetTable::open(path);
-        seen = {table_->num_rows(), 2};
-      } else {
-        file_.emplace(path);
-        seen = {file_->file().size(), file_->packed() ? 1 : 0};
-      }
-    });
-    const std::array<Index, 2> mine = seen;
-    comm.broadcast(std::span<Index>(seen), 0);
-    comm.agree([&] {
-      require<InputError>(seen == mine, path, ": rank ", comm.rank(), " finds ", mine[0],
-                          mine[1] == 2 ? " rows" : " bytes", ", expected ", seen[0],
-                          seen[1] == 2 ? " rows" : " bytes", " as on rank 0");
-    });
-    if (table_ != nullptr)
-      blocks_ = std::make_unique<ParquetBlocks>(comm, *table_, begin, block_bytes);
-    else if (file_->packed())
-      blocks_ = std::make_unique<PackedBlocks>(comm, *file_, begin, block_bytes);
-    else
-      blocks_ = std::make_unique<PlainBlocks>(comm, *file_, begin, block_bytes);
-  }
-  [[nodiscard]] Blocks& blocks() { return *blocks_; }
-
- private:
-  std::optional<TextFile> file_;
-  std::unique_ptr<ParquetTable> table_;
-  std::unique_ptr<Blocks> blocks_;
-};
-
-enum class Outcome : Index { understood, wrong_line, not_an_integer };
+/// Opens a text on all ranks. Collective.
+std::unique_ptr<Blocks> open_blocks(const Communicator& comm, const std::string& path, Index begin,
+                                    Index block_bytes) {
+  std::unique_ptr<TextFile> file;
+  std::unique_ptr<ParquetTable> table;
+  std::array<Index, 2> mine{};
+  comm.agree([&] {
+    if (is_parquet(path)) {
+      table = ParquetTable::open(path);
+      mine = {table->num_rows(), 2};
+    } else {
+      file = std::make_unique<TextFile>(path);
+      mine = {file->file().size(), file->packed() ? 1 : 0};
+    }
+  });
+  std::array<Index, 2> seen = mine;
+  comm.broadcast(std::span<Index>(seen), 0);
+  comm.agree([&] {
+    require<InputError>(seen == mine, path, ": rank ", comm.rank(), " finds ", mine[0],
+                        mine[1] == 2 ? " rows" : " bytes", ", expected ", seen[0],
+                        seen[1] == 2 ? " rows" : " bytes", " as on rank 0");
+  });
+  if (table != nullptr) return std::make_unique<ParquetBlocks>(comm, std::move(table), begin, block_bytes);
+  if (file->packed()) return std::make_unique<PackedBlocks>(comm, std::move(file), begin, block_bytes);
+  return std::make_unique<PlainBlocks>(comm, std::move(file), begin, block_bytes);
+}
 
 /// What a rank says of its block.
 struct Report {
-  Index lines = 0;
-  Index rows = 0;
-  Outcome outcome = Outcome::understood;
+  Index lines = 0, rows = 0;
+  Index wrong = 0;  // 1: the line `lines` is wrong; 2: NotAnInteger
 };
 
 }  // namespace
@@ -260,36 +248,32 @@ struct Report {
 TextCounts read_lines(const Communicator& comm, const std::string& path, const TextPosition& begin,
                       Index block_bytes, FunctionRef<TextCounts(std::string_view text)> parse,
                       FunctionRef<void(const BlockPlace&)> placed) {
-  OpenText open(comm, path, begin.byte, block_bytes);
-  Blocks& blocks = open.blocks();
+  const std::unique_ptr<Blocks> blocks = open_blocks(comm, path, begin.byte, block_bytes);
   TextCounts total{begin.line, 0};
   std::string_view text;
-  while (blocks.next(text)) {
+  while (blocks->next(text)) {
     Report mine;
     std::string message;
     comm.agree([&] {
       try {
         const TextCounts counts = parse(text);
         mine = {counts.lines, counts.rows};
-      } catch (const NotAnInteger& error) {
-        mine = {error.line(), 0, Outcome::not_an_integer};
-        message = error.what();
       } catch (const LineError& error) {
-        mine = {error.line(), 0, Outcome::wrong_line};
+        mine = {error.line(), 0, dynamic_cast<const NotAnInteger*>(&error) != nullptr ? 2 : 1};
         message = error.what();
       }
     });
-    const std::optional<Index> known = blocks.first_row();  // then each line is a row
+    const std::optional<Index> known = blocks->first_row();  // then each line is a row
     BlockPlace place;
     int rank = 0;
     for (const Report& report : comm.all_gather(mine)) {
       const bool is_mine = rank == comm.rank();
       if (is_mine) place = {known ? begin.line + *known : total.lines, known ? *known : total.rows};
-      if (report.outcome != Outcome::understood) {
+      if (report.wrong != 0) {
         comm.broadcast(std::span<Index>(&place.first_line, 1), rank);
         const Index line = place.first_line + report.lines;
         const std::string whole = concat(path, ": line ", line + 1, ": ", comm.broadcast(message, rank));
-        if (report.outcome == Outcome::not_an_integer) throw NotAnInteger(line, whole);
+        if (report.wrong == 2) throw NotAnInteger(line, whole);
         throw LineError(line, whole);
       }
       total.lines += report.lines;

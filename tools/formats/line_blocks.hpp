@@ -9,7 +9,6 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/threads/parallel.hpp>
 
-#include <memory>
 #include <string>
 #include <string_view>
 

@@ -8,6 +8,7 @@
 #include "line_blocks.hpp"
 #include "source_options.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,7 +32,7 @@ std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view be
 
 /// Entry (i, j) is the edge i -> j; in a symmetric or skew-symmetric matrix the edge j -> i follows it at
 /// once.
-struct MatrixEdges : IntegerEdges {
+struct MatrixEdges : EdgeChunk {
   Index entries = 0;  ///< of all blocks so far
 };
 
@@ -41,11 +42,9 @@ TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader&
 
 /// A square sparse matrix: node i is row i and column i (from 0), entry (i, j) the edge i -> j, its value
 /// edge data "weight", float64. Edges are numbered in the order of the file; of an entry of a symmetric or
-/// skew-symmetric matrix off the diagonal, the edge j -> i comes next.
-class MatrixMarketSource : public FileSource {
- public:
-  /// Reads everything. Collective; throws InputError, the same on every rank.
-  MatrixMarketSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
-};
+/// skew-symmetric matrix off the diagonal, the edge j -> i comes next. Reads everything. Collective; throws
+/// InputError, the same on every rank.
+std::unique_ptr<GraphSource> open_matrix_market(const Communicator& comm, const std::string& path,
+                                                const SourceOptions& options);
 
 }  // namespace sar::formats

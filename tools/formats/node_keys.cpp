@@ -325,8 +325,8 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
     return for_each_row(text, [&](std::string_view line, Index number) {
       const std::string_view id = id_of(line, format);
       if (id.empty())
-        throw LineError(number, concat("there is no id in column ", format.column + 1, " of ",
-                                       in_quotes(line), ", expected one"));
+        throw LineError(number, "there is no id in column ", format.column + 1, " of ", in_quotes(line),
+                        ", expected one");
       ids.push_back(id);
     });
   };

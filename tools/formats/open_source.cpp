@@ -4,6 +4,7 @@
 #include "edge_list_source.hpp"
 #include "formats/arrays/npz_source.hpp"
 #include "formats/ogb/ogb_source.hpp"
+#include "formats/packed/npz.hpp"
 #include "formats/packed/parquet_table.hpp"
 #include "formats/packed/zip_file.hpp"
 #include "formats/samples/read_samples.hpp"
@@ -19,10 +20,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <set>
 #include <span>
-#include <system_error>
 
 namespace sar::formats {
 namespace {
@@ -30,18 +29,12 @@ namespace {
 /// The one file in a directory that is called .json; empty for none or several.
 std::string only_json(const std::string& directory) {
   std::string only;
-  std::error_code unreachable;
-  for (const std::string& name : names_in(directory, unreachable)) {
+  for (const std::string& name : names_in_folder(directory)) {
     if (!name.ends_with(".json")) continue;
     if (!only.empty()) return "";
     only = directory + "/" + name;
   }
   return only;
-}
-
-bool is_directory(const std::string& path) {
-  std::error_code unreachable;
-  return std::filesystem::is_directory(path, unreachable);
 }
 
 /// By its name, or by the banner "%%MatrixMarket", in capitals or not.
@@ -51,7 +44,7 @@ bool is_matrix_market(const std::string& path) {
 }
 
 bool is_zip(const std::string& path) {
-  return !is_directory(path) && begins_as_zip(read_beginning(path, 4));
+  return !is_folder(path) && begins_as_zip(read_beginning(path, 4));
 }
 bool is_npz(const std::string& path) {
   return is_zip(path) && !NpzFile(path).members().empty();
@@ -74,7 +67,7 @@ void require_readable(const FoundDataset& found) {
   require<InputError>(!found.is_partitioned(), path,
                       ": the graph is partitioned already, expected one that is not");
   if (found.kind != DatasetKind::unknown || is_there(path + "/raw") || is_parquet(path)) return;
-  if (is_directory(path)) {
+  if (is_folder(path)) {
     if (const std::string json = only_json(path); !json.empty()) static_cast<void>(read_dgl_partition(json));
     require<InputError>(!is_tu_dataset(path), path,
                         ": is a TU dataset of graph samples, expected --task graph, or a graph");
@@ -92,20 +85,17 @@ void require_readable(const FoundDataset& found) {
   }
 }
 
-std::unique_ptr<GraphSource> open_ogb_archive(const Communicator& comm, const std::string& path,
-                                              const SourceOptions& options) {
-  std::string folder;
-  comm.agree([&] { folder = ogb_folder_in(path); });
-  return std::make_unique<OgbSource>(comm, folder, options);
+std::unique_ptr<GraphSource> open_ogb(const Communicator& comm, const std::string& path,
+                                      const SourceOptions& options) {
+  std::string folder = path;
+  comm.agree([&] {
+    if (is_zip(path)) folder = ogb_folder_in(path);
+  });
+  return open_ogb_source(comm, folder, options);
 }
 std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path,
                                           const SourceOptions& options) {
   return std::make_unique<DatasetSource>(comm, path, options.fields);
-}
-template <class Source>
-std::unique_ptr<GraphSource> open_as(const Communicator& comm, const std::string& path,
-                                     const SourceOptions& options) {
-  return std::make_unique<Source>(comm, path, options);
 }
 
 struct Format {
@@ -116,13 +106,11 @@ struct Format {
 /// The first format that is recognized counts. The last one is any text: an edge list.
 const Format formats[] = {
     {[](const FoundDataset& found) { return found.kind != DatasetKind::unknown; }, true, open_dataset},
-    {[](const FoundDataset& found) { return is_parquet(found.path); }, false, open_as<EdgeListSource>},
-    {[](const FoundDataset& found) { return is_directory(found.path); }, true, open_as<OgbSource>},
-    {[](const FoundDataset& found) { return is_npz(found.path); }, false, open_as<NpzSource>},
-    {[](const FoundDataset& found) { return is_zip(found.path); }, true, open_ogb_archive},
-    {[](const FoundDataset& found) { return is_matrix_market(found.path); }, false,
-     open_as<MatrixMarketSource>},
-    {[](const FoundDataset&) { return true; }, false, open_as<EdgeListSource>},
+    {[](const FoundDataset& found) { return is_parquet(found.path); }, false, open_edge_lists},
+    {[](const FoundDataset& found) { return is_npz(found.path); }, false, open_npz_source},
+    {[](const FoundDataset& found) { return is_folder(found.path) || is_zip(found.path); }, true, open_ogb},
+    {[](const FoundDataset& found) { return is_matrix_market(found.path); }, false, open_matrix_market},
+    {[](const FoundDataset&) { return true; }, false, open_edge_lists},
 };
 
 /// Other formats say themselves what their columns and nodes are. Local.
@@ -151,13 +139,13 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDa
     require<InputError>(path.empty(), path, ": is given beside --edges, expected one of them");
     require<InputError>(options.node_table.empty() && options.node_features.empty(),
                         "--node-table and --node-features are for one edge list, expected none with --edges");
-    return std::make_unique<EdgeListSource>(comm, path, options);
+    return open_edge_lists(comm, path, options);
   }
   std::ptrdiff_t format = 0;
   comm.agree([&] {
     if (comm.rank() != 0) return;
     require_readable(found);
-    if (!is_directory(path)) refuse_binary_formats(path);
+    if (!is_folder(path)) refuse_binary_formats(path);
     format = std::ranges::find_if(formats, [&](const Format& each) { return each.is(found); }) - formats;
   });
   comm.broadcast(std::span(&format, 1), 0);
@@ -166,7 +154,7 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDa
   require<InputError>(
       !formats[format].has_node_data || (options.node_table.empty() && options.node_features.empty()), path,
       ": has node data of its own, expected no --node-table and no --node-features");
-  if (formats[format].open != open_as<EdgeListSource>) refuse_edge_list_options(path, options);
+  if (formats[format].open != open_edge_lists) refuse_edge_list_options(path, options);
   std::unique_ptr<GraphSource> source = formats[format].open(comm, path, options);
   if (auto* file = dynamic_cast<FileSource*>(source.get())) {
     add_node_tables(*file, options);

@@ -6,7 +6,6 @@
 #include "first_lines.hpp"
 
 #include <string>
-#include <string_view>
 
 namespace sar::formats {
 

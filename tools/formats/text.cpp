@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "text.hpp"
 
-#include <algorithm>
-#include <array>
+#include <sar/core/text.hpp>
+
 #include <cctype>
-#include <charconv>
-#include <cmath>
 #include <regex>
-#include <system_error>
 
 namespace sar::formats {
 namespace {
 
+/// Also with a plus sign.
 template <class T>
 std::optional<T> whole_number(std::string_view field) noexcept {
   if (field.size() > 1 && field.front() == '+' && field[1] != '-') field.remove_prefix(1);
-  T value{};
-  const char* end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-template <class T>
-std::string text_of_number(T number) {
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  return {digits.data(), end};
+  return sar::to_number<T>(field);
 }
 
 }  // namespace
@@ -46,13 +33,6 @@ std::string lower_case(std::string_view text) {
   std::string lower;
   for (const char c : text) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return lower;
-}
-
-std::string exact_text(double number) {
-  return text_of_number(number);
-}
-std::string exact_text(float number) {
-  return text_of_number(number);
 }
 
 bool Lines::next() noexcept {

@@ -20,7 +20,8 @@ namespace sar::formats {
 /// where the text begins in it, makes the whole message.
 class LineError : public InputError {
  public:
-  LineError(Index line, const std::string& message) : InputError(message), line_(line) {}
+  template <class... Parts>
+  explicit LineError(Index line, const Parts&... message) : InputError(concat(message...)), line_(line) {}
   [[nodiscard]] Index line() const noexcept { return line_; }
 
  private:
@@ -48,10 +49,6 @@ std::string in_quotes(std::string_view text);
 
 /// A text in lower case.
 std::string lower_case(std::string_view text);
-
-/// The shortest text of a number that is exact: "1217567877", "0.1".
-std::string exact_text(double number);
-std::string exact_text(float number);
 
 /// The lines of a text without their ends ("\n" or "\r\n"); the last one may have none.
 class Lines {
@@ -98,6 +95,13 @@ void for_each_word(std::string_view text, std::string_view separators, const Tak
     take(text.substr(begin, end - begin));
     begin = text.find_first_not_of(separators, end);
   }
+}
+
+/// Whether a name is one of some words with blanks between them.
+inline bool is_one_of(std::string_view words, std::string_view name) {
+  bool is = false;
+  for_each_word(words, " ", [&](std::string_view word) { is = is || word == name; });
+  return is;
 }
 
 /// Whether a line is empty or a comment: its first character is # or %.

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
-#include <vector>
 
 namespace sar::formats {
 namespace {
@@ -42,15 +40,15 @@ void append_list(const Column& column, std::string_view field, Index line, std::
     numbers.push_back(*value);
   });
   if (std::ssize(numbers) - static_cast<Index>(begin) != column.list_length)
-    throw LineError(line, concat("column ", formats::in_quotes(column.name), " has ", numbers.size() - begin,
-                                 " numbers, expected ", column.list_length, " as in the first row"));
+    throw LineError(line, "column ", formats::in_quotes(column.name), " has ", numbers.size() - begin,
+                    " numbers, expected ", column.list_length, " as in the first row");
 }
 
 }  // namespace
 
 void refuse_field(const Column& column, std::string_view field, Index line, const std::string& expected) {
-  throw LineError(line, concat("column ", formats::in_quotes(column.name), " is ", formats::in_quotes(field),
-                               ", expected ", expected));
+  throw LineError(line, "column ", formats::in_quotes(column.name), " is ", formats::in_quotes(field),
+                  ", expected ", expected);
 }
 
 std::optional<Index> count_in_list(std::string_view field) {
@@ -137,9 +135,10 @@ bool is_unlabelled(const Column& column, std::string_view field) noexcept {
 }
 
 std::optional<double> number_or_flag(std::string_view field) noexcept {
-  if (same_name(field, "true")) return 1;
-  if (same_name(field, "false")) return 0;
-  return to_number(field);
+  if (const auto number = to_number(field)) return number;
+  return same_name(field, "true")    ? std::optional(1.0)
+         : same_name(field, "false") ? std::optional(0.0)
+                                     : std::nullopt;
 }
 
 void append_numbers(const Column& column, std::string_view text, Index line, std::vector<double>& numbers) {

@@ -148,7 +148,7 @@ TEST_CASE("databases of ASE: what is refused names the file and the id of the ro
 TEST_CASE("databases of ASE: a damaged .db is refused or read, never anything else") {
   if (!SAR_HAVE_SQLITE) return;
   mistreat(folder + "calculator.db",
-           [](const std::string& path) { (void)read_ase_database(Communicator::self(), path, {}); });
+           [](const std::string& path) { (void)read_structures(Communicator::self(), path, {}); });
 }
 
 TEST_CASE("databases of ASE: where a library is missing, the error says so") {

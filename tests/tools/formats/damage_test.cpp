@@ -62,7 +62,7 @@ void read_npz(const std::string& path) {
       NpyFile(path, NpySection{member.name, member.begin, member.bytes});
       continue;
     }
-    formats::PackedArray array(archive, member);
+    formats::PackedArray array(member);
     std::vector<std::byte> bytes(static_cast<std::size_t>(member.bytes));
     const NpyHeader& header = array.header();
     array.read(bytes.data(),

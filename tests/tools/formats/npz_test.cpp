@@ -144,7 +144,7 @@ TEST_CASE("the sum of a deflated array is checked") {
   test::write_file(path, bytes);
   const NpzFile archive(path);
   REQUIRE(archive.members().size() == 1);
-  PackedArray array(archive, archive.members()[0]);
+  PackedArray array(archive.members()[0]);
   std::vector<std::byte> values(23 * 4);
   CHECK(thrown<InputError>([&] { array.read(values.data(), 92); }).find("the sum of the bytes is") !=
         std::string::npos);

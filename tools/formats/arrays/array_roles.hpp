@@ -40,23 +40,13 @@ struct NamedArray {
 ///     num_nodes
 ///
 /// A matrix is four arrays NAME_data, NAME_indices, NAME_indptr, NAME_shape.
-class ArrayRoles {
- public:
+struct ArrayRoles {
   /// `fields` as DatasetOptions::fields: the names that the user gives roles. Throws InputError for a role
   /// that several arrays have, and for a name that no array has.
   ArrayRoles(const NpzFile& archive, const std::map<std::string, std::string>& fields);
 
-  /// The arrays of a role, which may be none.
-  [[nodiscard]] const NamedArray& of(const std::string& role) const { return by_role_.at(role); }
-  /// The arrays that have no role, in the order of the archive.
-  [[nodiscard]] std::vector<std::string> others() const;
-
- private:
-  [[nodiscard]] NamedArray find(const std::string& name) const;
-  void require_one(const std::string& role, const std::vector<std::string>& found) const;
-
-  const NpzFile& archive_;
-  std::map<std::string, NamedArray> by_role_;
+  std::map<std::string, NamedArray> of;  ///< of each role, perhaps none
+  std::vector<std::string> others;       ///< arrays without a role, in the order of the archive
 };
 
 }  // namespace sar::formats

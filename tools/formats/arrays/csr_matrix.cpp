@@ -8,7 +8,6 @@
 
 #include "csr_matrix.hpp"
 
-#include "formats/packed/npz.hpp"
 #include "npz_arrays.hpp"
 
 #include <sar/core/error.hpp>
@@ -23,15 +22,14 @@ namespace sar::formats {
 namespace {
 
 /// Where my rows begin and end among all entries. The last rank has the element behind the last row.
-Array<Index> read_offsets(const Communicator& comm, const NpzFile& archive, const CsrArrays& arrays,
-                          const PartitionBook& rows, Index num_entries) {
+Array<Index> read_offsets(const Communicator& comm, const NpzMember& indptr, const PartitionBook& rows,
+                          Index num_entries) {
   std::vector<Index> begins;
   for (int rank = 0; rank < comm.size(); ++rank) begins.push_back(rows.begin(rank));
   begins.push_back(rows.num_nodes() + 1);
   const PartitionBook book(begins);
-  const DataArray list =
-      read_numbers(comm, archive, *arrays.indptr, book, "one for each row of the matrix, and one more");
-  const std::string place = archive.place_of(*arrays.indptr);
+  const DataArray list = read_numbers(comm, indptr, book, "one for each row of the matrix, and one more");
+  const std::string place = indptr.place();
   Array<Index> offsets;
   comm.agree([&] { offsets = to_indices(list, place, book.begin(comm.rank())); });
   const std::vector<Index> firsts = comm.all_gather(offsets.empty() ? Index{-1} : offsets.front());
@@ -76,56 +74,51 @@ bool CsrMatrix::is_all_ones(const Communicator& comm) const {
   return comm.all_reduce(mine ? 1 : 0, ReduceOp::min) == 1;
 }
 
-std::array<Index, 2> read_shape(const Communicator& comm, const NpzFile& archive, const NpzMember& member) {
-  comm.agree([&] { require_numbers(archive, member); });
-  const std::vector<Index> shape = read_integers(comm, archive, member);
+std::array<Index, 2> read_shape(const Communicator& comm, const NpzMember& member) {
+  const std::vector<Index> shape = read_integers(comm, member);
   require<InputError>(shape.size() == 2 && shape[0] >= 0 && shape[1] >= 0 && shape[0] < Index{1} << 60 &&
                           shape[1] < Index{1} << 60,
-                      archive.place_of(member), ": is ", shape_to_string(shape),
+                      member.place(), ": is ", shape_to_string(shape),
                       ", expected the numbers of rows and columns of a matrix");
   return {shape[0], shape[1]};
 }
 
-Index length_of(const Communicator& comm, const NpzFile& archive, const NpzMember& member) {
-  const std::vector<Index> shape = header_of(comm, archive, member).shape;
-  require<InputError>(shape.size() == 1, archive.place_of(member), ": shape is ", shape_to_string(shape),
+Index length_of(const Communicator& comm, const NpzMember& member) {
+  const std::vector<Index> shape = shape_of(comm, member);
+  require<InputError>(shape.size() == 1, member.place(), ": shape is ", shape_to_string(shape),
                       ", expected a list");
   return shape[0];
 }
 
-DataArray read_numbers(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
-                       const PartitionBook& book, const std::string& what) {
-  comm.agree([&] { require_numbers(archive, member); });
-  NpzArray array(comm, archive, member);
-  require<InputError>(array.header().shape == std::vector<Index>{book.num_nodes()}, archive.place_of(member),
-                      ": shape is ", shape_to_string(array.header().shape), ", expected (", book.num_nodes(),
-                      ",), ", what);
+DataArray read_numbers(const Communicator& comm, const NpzMember& member, const PartitionBook& book,
+                       const std::string& what) {
+  NpzArray array(comm, member);
+  require<InputError>(array.shape() == std::vector<Index>{book.num_nodes()}, member.place(), ": shape is ",
+                      shape_to_string(array.shape()), ", expected (", book.num_nodes(), ",), ", what);
   return array.read_rows(book);
 }
 
-CsrMatrix read_csr(const Communicator& comm, const NpzFile& archive, const CsrArrays& arrays,
-                   bool by_column) {
+CsrMatrix read_csr(const Communicator& comm, const CsrArrays& arrays, bool by_column) {
   for (const auto& [member, name] :
        {std::pair{arrays.indices, "indices"}, {arrays.indptr, "indptr"}, {arrays.shape, "shape"}})
     require<InputError>(member != nullptr, arrays.name, ": the sparse matrix has no array ", name,
                         ", expected data, indices, indptr and shape, as scipy.sparse.save_npz writes them");
-  auto [num_rows, num_columns] = read_shape(comm, archive, *arrays.shape);
+  auto [num_rows, num_columns] = read_shape(comm, *arrays.shape);
   if (by_column) std::swap(num_rows, num_columns);
-  const Index num_entries = length_of(comm, archive, *arrays.indices);
+  const Index num_entries = length_of(comm, *arrays.indices);
   CsrMatrix matrix{.num_rows = num_rows, .num_columns = num_columns};
   matrix.rows = PartitionBook::even(num_rows, comm.size());
-  require<InputError>(num_rows < arrays.indptr->bytes, archive.place_of(*arrays.indptr), ": has ",
-                      arrays.indptr->bytes, " bytes, expected an element for each of ", num_rows, " rows");
-  matrix.offsets = read_offsets(comm, archive, arrays, matrix.rows, num_entries);
+  require<InputError>(num_rows < arrays.indptr->bytes, arrays.indptr->place(), ": has ", arrays.indptr->bytes,
+                      " bytes, expected an element for each of ", num_rows, " rows");
+  matrix.offsets = read_offsets(comm, *arrays.indptr, matrix.rows, num_entries);
   const Index first = matrix.offsets.front();
   std::vector<Index> begins = comm.all_gather(first);
   begins.push_back(num_entries);
   matrix.entries = PartitionBook(begins);
   for (Index& offset : matrix.offsets) offset -= first;
-  const DataArray indices =
-      read_numbers(comm, archive, *arrays.indices, matrix.entries, "the entries of the matrix");
+  const DataArray indices = read_numbers(comm, *arrays.indices, matrix.entries, "the entries of the matrix");
   comm.agree([&] {
-    const std::string place = archive.place_of(*arrays.indices);
+    const std::string place = arrays.indices->place();
     matrix.columns = to_indices(indices, place, first);
     const auto bad = std::ranges::find_if_not(
         matrix.columns, [&](Index column) { return 0 <= column && column < matrix.num_columns; });
@@ -135,7 +128,7 @@ CsrMatrix read_csr(const Communicator& comm, const NpzFile& archive, const CsrAr
                               ", ", num_columns, ")"));
   });
   if (arrays.data != nullptr)
-    matrix.values = read_numbers(comm, archive, *arrays.data, matrix.entries, "one for each of the indices");
+    matrix.values = read_numbers(comm, *arrays.data, matrix.entries, "one for each of the indices");
   else
     comm.agree([&] { matrix.values = ones(matrix.entries.num_nodes(comm.rank())); });
   return matrix;

@@ -45,20 +45,19 @@ struct CsrMatrix {
 Array<Index> to_indices(const DataArray& list, const std::string& place, Index first);
 
 /// The two numbers of the array `shape`. Collective; throws InputError, the same on every rank.
-std::array<Index, 2> read_shape(const Communicator& comm, const NpzFile& archive, const NpzMember& member);
+std::array<Index, 2> read_shape(const Communicator& comm, const NpzMember& member);
 
 /// The length of an array that is a list. Collective; throws InputError, the same on every rank.
-Index length_of(const Communicator& comm, const NpzFile& archive, const NpzMember& member);
+Index length_of(const Communicator& comm, const NpzMember& member);
 /// This rank's part of a list of numbers that is as long as the book says; `what` says why, for messages.
 /// Collective; throws InputError, the same on every rank.
-DataArray read_numbers(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
-                       const PartitionBook& book, const std::string& what);
+DataArray read_numbers(const Communicator& comm, const NpzMember& member, const PartitionBook& book,
+                       const std::string& what);
 
 /// Reads a matrix. `by_column`: the arrays are in compressed columns, and the matrix is the transpose of the
 /// one that `shape` describes. A rank needs memory for its rows. Collective; throws InputError, the same on
 /// every rank, for arrays that do not fit together.
-CsrMatrix read_csr(const Communicator& comm, const NpzFile& archive, const CsrArrays& arrays,
-                   bool by_column = false);
+CsrMatrix read_csr(const Communicator& comm, const CsrArrays& arrays, bool by_column = false);
 
 /// The rows of a matrix, of which each rank keeps its slice, as a field. Sends the entries of rows, not the
 /// zeros between them; entries of the same row and column are added, as by SciPy. Needs memory for the dense

@@ -5,48 +5,15 @@
 
 #include "npz_arrays.hpp"
 
-#include "formats/packed/npz.hpp"
-
 #include <sar/core/error.hpp>
 #include <sar/graph/data/dataset_source.hpp>
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
 
 namespace sar::formats {
 namespace {
-
-/// The header of an array as it stands in the file, and the first bytes of its elements.
-struct ArrayBeginning {
-  std::string header, elements;
-};
-
-ArrayBeginning read_array_beginning(const NpzFile& archive, const NpzMember& member) {
-  constexpr Index most = Index{1} << 16;
-  const std::string place = archive.place_of(member);
-  const std::string bytes = beginning_of(archive.zip(), member, place, most);
-  const NpyPreamble preamble =
-      parse_npy_preamble(reinterpret_cast<const unsigned char*>(bytes.data()),
-                         std::ssize(bytes) < most ? std::ssize(bytes) : member.bytes, place);
-  require<InputError>(preamble.data_begin <= std::ssize(bytes), place, ": the .npy header has ",
-                      preamble.data_begin, " bytes, expected at most ", most);
-  const auto begin = static_cast<std::size_t>(preamble.text_begin),
-             end = static_cast<std::size_t>(preamble.data_begin);
-  return {bytes.substr(begin, end - begin), bytes.substr(end)};
-}
-
-std::string dtype_in(const std::string& header) {
-  const std::size_t key = header.find("descr");
-  const std::size_t begin = key == std::string::npos ? key : header.find_first_not_of("'\": ", key + 5);
-  if (begin == std::string::npos || header[begin] == '[') return "structured";
-  return header.substr(begin, header.find_first_of("'\"", begin) - begin);
-}
-
-bool is_text_type(const std::string& dtype) {
-  return dtype.size() > 1 && (dtype[1] == 'U' || dtype[1] == 'S' || dtype[1] == 'a');
-}
 
 /// Converts column `end` of rows of two elements.
 Array<Index> to_nodes(const DataArray& pairs, Index end, Index first, bool by_edge,
@@ -65,45 +32,14 @@ Array<Index> to_nodes(const DataArray& pairs, Index end, Index first, bool by_ed
 
 }  // namespace
 
-std::string dtype_of(const NpzFile& archive, const NpzMember& member) {
-  return dtype_in(read_array_beginning(archive, member).header);
+std::vector<Index> shape_of(const Communicator& comm, const NpzMember& member) {
+  return NpzArray(comm, member).shape();
 }
 
-std::string text_of(const NpzFile& archive, const NpzMember& member) {
-  const auto [header, elements] = read_array_beginning(archive, member);
-  const std::string dtype = dtype_in(header);
-  require<InputError>(is_text_type(dtype) && elements.size() <= 64, archive.place_of(member), ": dtype is '",
-                      dtype, "', expected a short text");
-  std::string text;
-  for (const char c : elements)
-    if (c != '\0') text += c;  // also between the letters of a text of 32 bits
-  return text;
-}
-
-void require_numbers(const NpzFile& archive, const NpzMember& member) {
-  const std::string dtype = dtype_of(archive, member), place = archive.place_of(member);
-  const std::string python =
-      concat("in Python: arrays = dict(numpy.load('", archive.path(), "', allow_pickle=True)); x = arrays['",
-             member.name, "']; arrays['", member.name, "'] = ");
-  const char* const end = "; numpy.savez('numbers.npz', **arrays)";
-  require<InputError>(
-      !is_text_type(dtype), place, ": the array has texts (dtype '", dtype, "'), expected numbers; ", python,
-      "x.astype(float), or for names of classes numpy.unique(x, return_inverse=True)[1]", end);
-  require<InputError>(!dtype.ends_with('O'), place,
-                      ": the array has pickled Python objects, which are not read; ", python,
-                      "numpy.array(x.tolist(), float)", end);
-}
-
-NpyHeader header_of(const Communicator& comm, const NpzFile& archive, const NpzMember& member) {
-  comm.agree([&] { require_numbers(archive, member); });
-  return NpzArray(comm, archive, member).header();
-}
-
-std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
-                                 Index most) {
-  NpzArray array(comm, archive, member);
-  const std::vector<Index>& shape = array.header().shape;
-  const std::string place = archive.place_of(member);
+std::vector<Index> read_integers(const Communicator& comm, const NpzMember& member, Index most) {
+  NpzArray array(comm, member);
+  const std::vector<Index>& shape = array.shape();
+  const std::string place = member.place();
   require<InputError>(shape.size() <= 1 && (shape.empty() || shape[0] <= most), place, ": shape is ",
                       shape_to_string(shape), ", expected (1,)");
   const Index count = shape.empty() ? 1 : shape[0];
@@ -120,21 +56,20 @@ std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archiv
   return values;
 }
 
-void read_edge_array(const Communicator& comm, const NpzFile& archive, const NpzMember& member, bool by_edge,
-                     EdgeChunks& chunks) {
-  const std::string place = archive.place_of(member);
+void read_edge_array(const Communicator& comm, const NpzMember& member, bool by_edge, EdgeChunks& chunks) {
+  const std::string place = member.place();
   if (!by_edge && !member.packed) {  // each rank reads two ranges
-    NpzArray array(comm, archive, member);
+    NpzArray array(comm, member);
     comm.agree([&] {
-      const PartitionBook slices = PartitionBook::even(array.header().shape.at(1), comm.size());
+      const PartitionBook slices = PartitionBook::even(array.shape().at(1), comm.size());
       const Index begin = slices.begin(comm.rank()), any = std::numeric_limits<Index>::max();
       const EdgeList edges = read_edge_range(*array.stored(), any, any, begin, slices.end(comm.rank()));
       chunks.add(begin, edges.src, edges.dst);
     });
     return;
   }
-  NpzArray array(comm, archive, member, /*transposed=*/!by_edge);
-  const PartitionBook slices = PartitionBook::even(array.header().shape.at(0), comm.size());
+  NpzArray array(comm, member, /*transposed=*/!by_edge);
+  const PartitionBook slices = PartitionBook::even(array.shape().at(0), comm.size());
   const DataArray pairs = array.read_rows(slices);
   comm.agree([&] {
     const Index begin = slices.begin(comm.rank());
@@ -144,21 +79,22 @@ void read_edge_array(const Communicator& comm, const NpzFile& archive, const Npz
   });
 }
 
-void add_array_field(const Communicator& comm, FieldTable& to, const std::string& field,
-                     const NpzFile& archive, const NpzMember& member, Index rows, const std::string& of,
-                     bool transposed) {
-  const std::string place = archive.place_of(member);
-  comm.agree([&] { require_numbers(archive, member); });
-  NpzArray array(comm, archive, member, transposed);
-  const NpyHeader& header = array.header();
-  require<InputError>(!header.shape.empty() && header.shape[0] == rows, place, ": shape is ",
-                      shape_to_string(header.shape), ", expected ", rows, " rows, one for each ", of);
+std::vector<Index> add_array_field(const Communicator& comm, FieldTable& to, const std::string& field,
+                                   const NpzMember& member, Index rows, const std::string& of,
+                                   bool transposed) {
+  const std::string place = member.place();
+  NpzArray array(comm, member, transposed);
+  const std::vector<Index> shape = array.shape();
+  require<InputError>(!shape.empty() && shape[0] == rows, place, ": shape is ", shape_to_string(shape),
+                      ", expected ", rows, " rows, one for each ", of);
   require<InputError>(!to.contains(field), place, ": data ", field, " are there twice, expected once");
-  if (array.stored())
-    return to.add({field, header.type, {header.shape.begin() + 1, header.shape.end()}},
-                  std::shared_ptr<const NpyFile>(std::move(array.stored())), place);
   const PartitionBook slices = PartitionBook::even(rows, comm.size());
-  to.add(field, slices, array.read_rows(slices), place);
+  if (array.stored())
+    to.add({field, array.header().type, {shape.begin() + 1, shape.end()}},
+           std::shared_ptr<const NpyFile>(std::move(array.stored())), place);
+  else
+    to.add(field, slices, array.read_rows(slices), place);
+  return shape;
 }
 
 }  // namespace sar::formats

@@ -3,9 +3,8 @@
 /// Databases of ASE: .db files of SQLite and .aselmdb files of LMDB.
 #pragma once
 
-#include "atom_dataset.hpp"
+#include "raw_structures.hpp"
 
-#include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,10 +13,6 @@
 #include <string>
 
 namespace sar::formats {
-
-/// Local. Returns whether a file is a database of ASE, by its first bytes or the end of its name. Throws
-/// InputError if it cannot be read.
-bool is_ase_database(const std::string& path);
 
 /// A database that this process reads. Functions throw InputError with the path.
 class AseDatabase {
@@ -35,8 +30,15 @@ class AseDatabase {
 std::unique_ptr<AseDatabase> open_ase_sqlite(const std::string& path);
 std::unique_ptr<AseDatabase> open_ase_lmdb(const std::string& path);
 
-/// Collective. Reads the rows of a database in the order of their ids; each rank reads a part. Labels are as
-/// in read_extended_xyz(). Throws InputError, the same on every rank, with the path and the id of the row.
-AtomDataset read_ase_database(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys);
+/// Returns the structure of a row:
+///
+///     numbers, positions, cell, pbc              the atoms; pbc is a list, or the bits of a number
+///     energy, free_energy, forces, stress        keys and columns with these names
+///     key_value_pairs, data                      objects with further keys, and columns of forces
+///
+/// Arrays are lists, nested or not, or {"__ndarray__": [shape, type, values]}. Values that are null are as
+/// none. `keys`: labels with other names. Throws InputError, which names the value, unless
+/// there is an atom, and for other counts of numbers and numbers that are not finite.
+RawStructure structure_of_row(const nlohmann::json& row, const AtomLabelKeys& keys);
 
 }  // namespace sar::formats

@@ -7,13 +7,11 @@
 #include <sqlite3.h>
 #include <nlohmann/json.hpp>
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <span>
 #include <string_view>
-#include <utility>
 
 namespace sar::formats {
 namespace {
@@ -21,15 +19,11 @@ namespace {
 using Json = nlohmann::json;
 using Bytes = std::span<const unsigned char>;
 
-/// The number in little-endian bytes.
 template <class T>
 T number_at(const unsigned char* bytes) {
-  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
-  Bits bits = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i)
-    bits = static_cast<Bits>(bits | static_cast<Bits>(static_cast<Bits>(bytes[i]) << (8 * i)));
-  return std::bit_cast<T>(bits);
+  T number;
+  std::memcpy(&number, bytes, sizeof(T));
+  return number;
 }
 
 template <class T>

@@ -2,7 +2,6 @@
 #include "atom_dataset.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <numeric>
 
@@ -51,7 +50,7 @@ void sort_in_space(AtomStructure& atoms) {
   }
   std::vector<std::int32_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](std::int32_t i) { return along[static_cast<std::size_t>(i)]; });
+  std::ranges::stable_sort(order, {}, [&](std::int32_t i) { return along[i]; });
   reorder(atoms.elements, order, 1);
   reorder(atoms.positions, order, 3);
   reorder(atoms.forces, order, 3);

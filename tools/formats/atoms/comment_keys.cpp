@@ -4,13 +4,12 @@
 #include "formats/text.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
-#include <string_view>
 
 namespace sar::formats {
 namespace {
@@ -181,32 +180,25 @@ Matrix3 symmetric_matrix(std::string_view value) {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> energies{"energy", "free_energy", "total_energy",
-                                                   "potential_energy", "toten"};
-constexpr std::array<std::string_view, 2> forces{"forces", "force"};
-constexpr std::array<std::string_view, 1> stresses{"stress"};
-constexpr std::array<std::string_view, 2> virials{"virial", "virials"};
+constexpr std::string_view energies = "energy free_energy total_energy potential_energy toten";
+constexpr std::string_view forces = "forces force", stresses = "stress", virials = "virial virials";
 
-/// "ref_" or "dft_", if a key in lower case begins so.
-std::string prefix_of(const std::string& key) {
-  return key.starts_with("ref_") || key.starts_with("dft_") ? key.substr(0, 4) : "";
-}
-
-template <class Names>
-bool is_one_of(const Names& names, const std::string& key) {
+/// Whether a key is one of these names, perhaps behind "ref_" or "dft_".
+bool is_called(std::string_view names, const std::string& key) {
   const std::string word = lower_case(key);
-  return std::ranges::find(names, std::string_view(word).substr(prefix_of(word).size())) != names.end();
+  const bool has_prefix = word.starts_with("ref_") || word.starts_with("dft_");
+  return is_one_of(names, std::string_view(word).substr(has_prefix ? 4 : 0));
 }
 
 bool is_virial_name(const std::string& key) {
-  return is_one_of(virials, key);
+  return is_called(virials, key);
 }
 
-/// Chooses the key of one label. `lesser`: names that count only where no other name is found.
-template <class IsName, class IsLesser>
+using IsName = FunctionRef<bool(const std::string&)>;
+
+/// Chooses the key of one label. `is_lesser`: names that count only where no other name is found.
 std::string choose(const std::string& path, const std::map<std::string, Index>& keys,
-                   const std::string& given, const std::string& option, const IsName& is_name,
-                   const IsLesser& is_lesser) {
+                   const std::string& given, const std::string& option, IsName is_name, IsName is_lesser) {
   if (given == "none") return "";
   std::vector<std::string> candidates, names;
   for (const auto& [key, count] : keys) {
@@ -215,12 +207,7 @@ std::string choose(const std::string& path, const std::map<std::string, Index>& 
   }
   require<InputError>(given.empty() || !candidates.empty(), path, ": no structure has ", given,
                       ", expected for ", option, " one of ", names.empty() ? "none" : joined(names));
-  if (candidates.size() > 1) {
-    std::vector<std::string> first;
-    for (const std::string& key : candidates)
-      if (!is_lesser(key)) first.push_back(key);
-    if (!first.empty()) candidates = first;
-  }
+  if (!std::ranges::all_of(candidates, is_lesser)) std::erase_if(candidates, is_lesser);
   require<InputError>(candidates.size() < 2, path, ": there are ", joined(candidates), ", expected ", option,
                       " with one of them, or none");
   return candidates.empty() ? "" : candidates[0];
@@ -229,24 +216,23 @@ std::string choose(const std::string& path, const std::map<std::string, Index>& 
 }  // namespace
 
 bool is_forces_name(const std::string& column) {
-  return is_one_of(forces, column);
+  return is_called(forces, column);
 }
 
 bool is_label_name(const std::string& key) {
-  return is_one_of(energies, key) || is_one_of(stresses, key) || is_virial_name(key);
+  return is_called(energies, key) || is_called(stresses, key) || is_virial_name(key);
 }
 
 ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const AtomLabelKeys& given) {
   ChosenKeys chosen;
   const auto free_energy = [](const std::string& key) { return lower_case(key).ends_with("free_energy"); };
   const auto never = [](const std::string&) { return false; };
-  chosen.energy = choose(
-      path, found.keys, given.energy, "--energy-key",
-      [](const std::string& key) { return is_one_of(energies, key); }, free_energy);
-  chosen.forces = choose(path, found.columns, given.forces, "--forces-key", is_forces_name, never);
+  const auto is_energy = [](const std::string& key) { return is_called(energies, key); };
   const auto is_stress = [](const std::string& key) {
-    return is_one_of(stresses, key) || is_virial_name(key);
+    return is_called(stresses, key) || is_virial_name(key);
   };
+  chosen.energy = choose(path, found.keys, given.energy, "--energy-key", is_energy, free_energy);
+  chosen.forces = choose(path, found.columns, given.forces, "--forces-key", is_forces_name, never);
   chosen.stress = choose(path, found.keys, given.stress, "--stress-key", is_stress, is_virial_name);
   chosen.is_virial = is_virial_name(chosen.stress);
   const auto note = [&](const std::string& label, const std::string& key,

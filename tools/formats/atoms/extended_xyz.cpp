@@ -10,7 +10,7 @@
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/files/file.hpp>
+#include <sar/core/text.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 
 #include <algorithm>
@@ -18,7 +18,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -255,7 +254,7 @@ void read_range(const Communicator& comm, const StructureFile& file, StructureRe
     Index expected = 0;  // where the structures of rank p begin
     int wrong = 0;
     for (; wrong < comm.size(); ++wrong) {
-      const auto& [first, behind] = all[static_cast<std::size_t>(wrong)];
+      const auto& [first, behind] = all[wrong];
       if (expected >= ranges.end(wrong) ? first < ranges.end(wrong) : first != expected) break;
       if (expected < ranges.end(wrong)) expected = behind;
     }
@@ -337,9 +336,9 @@ void StructureWriter::write(const AtomDataset& data, const AtomDataset* labels) 
     constexpr Index block = 256;
     const std::vector<Index> counts = comm_.all_gather(std::ssize(data.structures));
     for (int from = 0; from < comm_.size(); ++from)
-      for (Index begin = 0; begin < counts[static_cast<std::size_t>(from)]; begin += block) {
+      for (Index begin = 0; begin < counts[from]; begin += block) {
         std::string mine;
-        const Index end = std::min(begin + block, counts[static_cast<std::size_t>(from)]);
+        const Index end = std::min(begin + block, counts[from]);
         for (Index s = begin; comm_.rank() == from && s < end; ++s) {
           const auto at = static_cast<std::size_t>(s);
           mine += text_of(data.structures[at], labels == nullptr ? nullptr : &labels->structures[at]);

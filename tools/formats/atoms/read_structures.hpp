@@ -11,8 +11,9 @@
 
 namespace sar::formats {
 
-/// Collective. Reads a database of ASE as read_ase_database(), any other file as read_extended_xyz(). Sets
-/// the format of the data.
+/// Collective. Reads a database of ASE, by its first bytes or the end of its name, in the order of the ids of
+/// its rows; any other file as read_extended_xyz(). Labels are as there. Sets the format of the data. Throws
+/// InputError, the same on every rank, with the path and the line or the id of the row.
 AtomDataset read_structures(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys);
 
 }  // namespace sar::formats

@@ -5,6 +5,7 @@
 #include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
 
+#include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
@@ -17,20 +18,12 @@ namespace sar::formats {
 namespace fs = std::filesystem;
 
 std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find) {
-  std::string joined;
-  comm.agree([&] {
-    if (comm.rank() != 0) return;
-    for (const std::string& item : find()) joined += item + '\n';
-  });
-  joined = comm.broadcast(joined, 0);
-  std::vector<std::string> items;
-  for (Lines lines(joined); lines.next();) items.emplace_back(lines.line());
-  return items;
+  return broadcast_texts(comm,
+                         comm.agree([&] { return comm.rank() == 0 ? find() : std::vector<std::string>(); }));
 }
 
 std::string shared_path(const Communicator& comm, FunctionRef<std::string()> find) {
-  const auto found = shared_list(comm, [&] { return std::vector<std::string>{find()}; });
-  return found[0];
+  return shared_list(comm, [&] { return std::vector<std::string>{find()}; })[0];
 }
 
 std::string if_there(const std::string& path) {
@@ -130,8 +123,8 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
   });
 }
 
-void OgbText::read_field(FieldTable& to, const std::string& field, const std::string& path,
-                         const PartitionBook& slices, TableNumbers numbers, const char* of) const {
+DataArray OgbText::read_rows(const std::string& path, const PartitionBook& slices, TableNumbers numbers,
+                             const char* of) const {
   const Index expected = slices.num_nodes();
   const TableFormat format{
       .columns = count_columns(comm_, path),
@@ -142,17 +135,13 @@ void OgbText::read_field(FieldTable& to, const std::string& field, const std::st
     require<InputError>(expected <= TextFile(path).max_text_bytes(), path, ": the file is too small for ",
                         expected, " lines, expected one for each ", of);
   });
-  DataArray mine;
-  if (numbers == TableNumbers::features) {
-    mine = read_table_rows<real>(comm_, path, format, block_bytes_, &slices);
-  } else {
-    try {
-      mine = read_table_rows<std::int64_t>(comm_, path, format, block_bytes_, &slices);
-    } catch (const NotAnInteger&) {  // on all ranks
-      mine = read_table_rows<double>(comm_, path, format, block_bytes_, &slices);
-    }
+  if (numbers == TableNumbers::features)
+    return read_table_rows<real>(comm_, path, format, block_bytes_, &slices);
+  try {
+    return read_table_rows<std::int64_t>(comm_, path, format, block_bytes_, &slices);
+  } catch (const NotAnInteger&) {  // on all ranks
+    return read_table_rows<double>(comm_, path, format, block_bytes_, &slices);
   }
-  to.add(field, slices, std::move(mine), path);
 }
 
 void OgbText::read_masks(FieldTable& to, const PartitionBook& slices) const {

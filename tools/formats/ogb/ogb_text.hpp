@@ -59,9 +59,10 @@ class OgbText {
   /// The edges of a file, of which there are `num_edges` by the file num-edge-list.
   void read_edges(const std::string& path, Index num_edges, Index num_sources, Index num_destinations,
                   EdgeChunks& chunks) const;
-  /// A table with a row for each of the slices, as a field. `of`: what a row is of, for messages.
-  void read_field(FieldTable& to, const std::string& field, const std::string& path,
-                  const PartitionBook& slices, TableNumbers numbers, const char* of = "node or edge") const;
+  /// A table with a row for each of the slices, of which a rank gets its own. `of`: what a row is of, for
+  /// messages.
+  [[nodiscard]] DataArray read_rows(const std::string& path, const PartitionBook& slices,
+                                    TableNumbers numbers, const char* of = "node or edge") const;
   /// Numbers of nodes in train.csv.gz, valid.csv.gz and test.csv.gz as masks.
   void read_masks(FieldTable& to, const PartitionBook& slices) const;
 

@@ -5,7 +5,6 @@
 
 #include <zlib.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace sar::formats {
@@ -24,22 +23,6 @@ Index ByteSource::skip(Index bytes) {
     left -= got;
   }
   return bytes - left;
-}
-
-PeekedBytes::PeekedBytes(std::unique_ptr<ByteSource> source, Index count)
-    : source_(std::move(source)), peeked_(static_cast<std::size_t>(count), ' ') {
-  peeked_.resize(static_cast<std::size_t>(source_->read(peeked_.data(), count)));
-}
-Index PeekedBytes::read(char* out, Index bytes) {
-  const Index first = std::min(bytes, std::ssize(peeked_));
-  std::copy_n(peeked_.data(), first, out);
-  peeked_.erase(0, static_cast<std::size_t>(first));
-  return first < bytes ? first + source_->read(out + first, bytes - first) : first;
-}
-Index PeekedBytes::skip(Index bytes) {
-  const Index first = std::min(bytes, std::ssize(peeked_));
-  peeked_.erase(0, static_cast<std::size_t>(first));
-  return first + source_->skip(bytes - first);
 }
 
 struct Inflater::Stream {

@@ -46,20 +46,6 @@ class FileBytes final : public ByteSource {
   Index next_, end_;
 };
 
-/// The first bytes of a source, which have been looked at, and then the others.
-class PeekedBytes final : public ByteSource {
- public:
-  PeekedBytes(std::unique_ptr<ByteSource> source, Index count);
-  /// Of the first bytes, those that have not been read.
-  [[nodiscard]] const std::string& peeked() const { return peeked_; }
-  Index read(char* out, Index bytes) override;
-  Index skip(Index bytes) override;
-
- private:
-  std::unique_ptr<ByteSource> source_;
-  std::string peeked_;
-};
-
 /// No file that zlib has packed grows by more than this when it is unpacked.
 inline constexpr Index max_inflation = 1032;
 

@@ -4,21 +4,59 @@
 #include "sliced_rows.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy.hpp>
 
 #include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace sar::formats {
 
+namespace {
+
+/// The header of an array as it stands in the file; `bytes` go on with the elements.
+std::string header_text(const NpzMember& member, MemberBytes& bytes) {
+  char head[12] = {};
+  bytes.read(head, std::min<Index>(member.bytes, 10));
+  if (member.bytes >= 12 && head[6] > 1) bytes.read(head + 10, 2);
+  const NpyPreamble preamble =
+      parse_npy_preamble(reinterpret_cast<const unsigned char*>(head), member.bytes, member.place());
+  std::string text(static_cast<std::size_t>(preamble.data_begin - preamble.text_begin), ' ');
+  bytes.read(text.data(), std::ssize(text));
+  return text;
+}
+
+/// NumPy's type of the elements, whatever it is: "<f4", "<U33", "|O".
+std::string dtype_in(const std::string& header) {
+  const std::size_t key = header.find("descr");
+  const std::size_t begin = key == std::string::npos ? key : header.find_first_not_of("'\": ", key + 5);
+  if (begin == std::string::npos || header[begin] == '[') return "structured";
+  return header.substr(begin, header.find_first_of("'\"", begin) - begin);
+}
+
+bool is_text_type(const std::string& dtype) {
+  return dtype.size() > 1 && (dtype[1] == 'U' || dtype[1] == 'S' || dtype[1] == 'a');
+}
+
+void require_numbers(const NpzMember& member, const std::string& header) {
+  const std::string dtype = dtype_in(header);
+  const std::string python =
+      concat("in Python: arrays = dict(numpy.load('", member.archive->path(),
+             "', allow_pickle=True)); x = arrays['", member.name, "']; arrays['", member.name, "'] = ");
+  const char* const end = "; numpy.savez('numbers.npz', **arrays)";
+  require<InputError>(
+      !is_text_type(dtype), member.place(), ": the array has texts (dtype '", dtype, "'), expected numbers; ",
+      python, "x.astype(float), or for names of classes numpy.unique(x, return_inverse=True)[1]", end);
+  require<InputError>(!dtype.ends_with('O'), member.place(),
+                      ": the array has pickled Python objects, which are not read; ", python,
+                      "numpy.array(x.tolist(), float)", end);
+}
+
+}  // namespace
+
 NpzFile::NpzFile(const std::string& path) : zip_(path, "a .npz file") {
   constexpr std::size_t extension = 4;
-  for (NpzMember member : zip_.members()) {
-    if (!member.name.ends_with(".npy")) continue;
-    member.name.resize(member.name.size() - extension);
-    members_.push_back(std::move(member));
+  for (const ZipMember& file : zip_.members()) {
+    if (!file.name.ends_with(".npy")) continue;
+    members_.push_back({file, &zip_});
+    members_.back().name.resize(file.name.size() - extension);
   }
 }
 
@@ -27,29 +65,32 @@ const NpzMember* NpzFile::find(const std::string& name) const {
   return found == members_.end() ? nullptr : &*found;
 }
 
-PackedArray::PackedArray(const NpzFile& archive, const NpzMember& member)
-    : place_(archive.place_of(member)), bytes_(archive.zip(), member, place_), left_(member.bytes) {
-  unsigned char head[12] = {};
-  const Index head_bytes = std::min<Index>(left_, 10);
-  unpack(head, head_bytes);
-  if (head_bytes == 10 && head[6] > 1 && left_ >= 2) unpack(head + 10, 2);
-  const NpyPreamble preamble = parse_npy_preamble(head, member.bytes, place_);
-  std::string text(static_cast<std::size_t>(preamble.data_begin - preamble.text_begin), ' ');
-  unpack(text.data(), static_cast<Index>(text.size()));
+std::string text_of(const NpzMember& member) {
+  MemberBytes bytes(*member.archive, member, member.place());
+  const std::string dtype = dtype_in(header_text(member, bytes));
+  require<InputError>(is_text_type(dtype) && bytes.left() <= 64, member.place(), ": dtype is '", dtype,
+                      "', expected a short text");
+  std::string text(static_cast<std::size_t>(bytes.left()), ' ');
+  bytes.read(text.data(), std::ssize(text));
+  std::erase(text, '\0');  // also between the letters of a text of 32 bits
+  return text;
+}
+
+PackedArray::PackedArray(const NpzMember& member)
+    : place_(member.place()), bytes_(*member.archive, member, place_) {
+  const std::string text = header_text(member, bytes_);
+  require_numbers(member, text);
   header_ = parse_npy_header(text, place_);
   const Index bytes = checked_num_elements(header_.shape, header_.type, place_) * element_bytes(header_.type);
-  require<InputError>(bytes == left_, place_, ": the file has ", left_, " bytes of data, expected ", bytes,
-                      " for shape ", shape_to_string(header_.shape), " of ", to_string(header_.type));
+  require<InputError>(bytes == bytes_.left(), place_, ": the file has ", bytes_.left(),
+                      " bytes of data, expected ", bytes, " for shape ", shape_to_string(header_.shape),
+                      " of ", to_string(header_.type));
 }
 
 void PackedArray::read(std::byte* out, Index bytes) {
-  require<ShapeError>(bytes <= left_, place_, ": cannot read ", bytes, " bytes of ", left_);
-  unpack(out, bytes);
+  require<ShapeError>(bytes <= bytes_.left(), place_, ": cannot read ", bytes, " bytes of ", bytes_.left());
+  bytes_.read(reinterpret_cast<char*>(out), bytes);
   if (header_.big_endian) swap_bytes(header_.type, {out, static_cast<std::size_t>(bytes)});
-}
-
-void PackedArray::unpack(void* out, Index bytes) {
-  left_ -= bytes_.read(static_cast<char*>(out), bytes);
 }
 
 std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::string& path) {
@@ -68,16 +109,17 @@ std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::str
   return archive;
 }
 
-NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member, bool transposed)
-    : comm_(comm) {
+NpzArray::NpzArray(const Communicator& comm, const NpzMember& member, bool transposed) : comm_(comm) {
   const bool stored = !member.packed && !transposed;
   comm.agree([&] {
     if (stored) {
-      stored_ = std::make_unique<const NpyFile>(archive.path(),
+      MemberBytes bytes(*member.archive, member, member.place());
+      require_numbers(member, header_text(member, bytes));
+      stored_ = std::make_unique<const NpyFile>(member.archive->path(),
                                                 NpySection{member.name, member.begin, member.bytes});
       header_ = {stored_->type(), stored_->shape(), stored_->fortran_order()};
     } else if (comm_.rank() == 0) {
-      packed_.emplace(archive, member);
+      packed_.emplace(member);
       header_ = packed_->header();
       if (transposed) {
         std::ranges::reverse(header_.shape);

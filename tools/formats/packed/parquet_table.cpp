@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "parquet_table.hpp"
 
+#include <sar/core/error.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -29,5 +31,14 @@ std::string ParquetTable::beginning(Index bytes) {
       text += read(group, row, std::min(row + most_rows, rows));
   return text.substr(0, static_cast<std::size_t>(bytes));
 }
+
+#if !SAR_HAVE_ARROW
+std::unique_ptr<ParquetTable> ParquetTable::open(const std::string& path) {
+  throw InputError(
+      concat(path, ": Parquet is read where sar was built with Apache Arrow, and it was built without, ",
+             "expected a text; in Python: import pandas; pandas.read_parquet('", path,
+             "').to_csv('graph.csv', index=False)"));
+}
+#endif
 
 }  // namespace sar::formats

@@ -228,7 +228,7 @@ class ArrowTable final : public ParquetTable {
       if (lengths_[c] < 0)
         append_value(text_, *columns[c], i);
       else
-        append_list(group, c, *columns[c], i, groups_[static_cast<std::size_t>(group)].first_row + row);
+        append_list(group, c, *columns[c], i, groups_[group].first_row + row);
     }
     if (text_.size() == line) text_ += "\"\"";  // an empty line would be none
     text_ += '\n';
@@ -236,7 +236,7 @@ class ArrowTable final : public ParquetTable {
 
   void append_list(Index group, std::size_t column, const arrow::Array& array, Index i, Index row) {
     const ListOfRow list = array.IsNull(i) ? ListOfRow{} : list_in(array, i);
-    const std::string& path = place_[static_cast<std::size_t>(group)].path;
+    const std::string& path = place_[group].path;
     require<InputError>(list.length == lengths_[column], path, ": column '",
                         schema_->field(static_cast<int>(column))->name(), "' of row ", row, " has ",
                         list.length, " values, expected ", lengths_[column], " as in the first row");

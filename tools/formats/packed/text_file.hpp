@@ -34,13 +34,16 @@ class TextFile {
   Index skip(Index bytes) { return text_->skip(bytes); }
 
  private:
+  /// The bytes of the file or member as they are.
+  [[nodiscard]] std::unique_ptr<ByteSource> open_bytes(const ZipMember* member) const;
+
   std::string path_;
   std::optional<ZipFile> archive_;
   std::optional<InputFile> file_;
   Index begin_ = 0;  // of the text, behind a mark
   Index max_text_bytes_ = 0;
   bool packed_ = false;
-  std::unique_ptr<PeekedBytes> text_;
+  std::unique_ptr<ByteSource> text_;
 };
 
 /// The first `bytes` bytes of the text, which may be a ParquetTable; fewer when there are not so many.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "zip_file.hpp"
 
-#include "inflate.hpp"
-
 #include <sar/core/error.hpp>
 
 #include <zlib.h>
@@ -10,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -63,13 +60,6 @@ bool read_zip64_field(const unsigned char* at, const unsigned char* end, std::ui
 /// A member of an archive under its own path, as a folder's name: "arxiv/raw" is "arxiv/raw/".
 std::string as_folder(const std::string& member) {
   return member.empty() || member.ends_with('/') ? member : member + "/";
-}
-
-std::unique_ptr<ByteSource> unpacked_member(const ZipFile& archive, const ZipMember& member,
-                                            const std::string& place) {
-  auto bytes = std::make_unique<FileBytes>(archive.file(), member.begin, member.packed_bytes);
-  if (!member.packed) return bytes;
-  return std::make_unique<Inflater>(std::move(bytes), place, Inflater::Format::raw);
 }
 
 }  // namespace
@@ -168,9 +158,11 @@ const ZipMember* ZipFile::find(const std::string& name) const {
 
 MemberBytes::MemberBytes(const ZipFile& archive, const ZipMember& member, std::string place)
     : place_(std::move(place)),
-      source_(unpacked_member(archive, member, place_)),
+      source_(std::make_unique<FileBytes>(archive.file(), member.begin, member.packed_bytes)),
       left_(member.bytes),
-      expected_sum_(member.crc) {}
+      expected_sum_(member.crc) {
+  if (member.packed) source_ = std::make_unique<Inflater>(std::move(source_), place_, Inflater::Format::raw);
+}
 
 Index MemberBytes::read(char* out, Index bytes) {
   const Index wanted = std::min(bytes, left_);
@@ -187,14 +179,6 @@ Index MemberBytes::read(char* out, Index bytes) {
   require<InputError>(sum_ == expected_sum_, place_, ": the sum of the bytes is ", sum_, ", expected ",
                       expected_sum_);
   return got;
-}
-
-std::string beginning_of(const ZipFile& archive, const ZipMember& member, const std::string& place,
-                         Index bytes) {
-  std::string text(static_cast<std::size_t>(std::min(bytes, member.bytes)), ' ');
-  const Index got = unpacked_member(archive, member, place)->read(text.data(), std::ssize(text));
-  text.resize(static_cast<std::size_t>(got));
-  return text;
 }
 
 std::optional<ArchivePath> path_in_archive(const std::string& path) {

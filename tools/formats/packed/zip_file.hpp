@@ -61,6 +61,8 @@ class MemberBytes final : public ByteSource {
   /// `place` begins messages. The archive outlives it.
   MemberBytes(const ZipFile& archive, const ZipMember& member, std::string place);
   Index read(char* out, Index bytes) override;
+  /// The bytes that have not been read.
+  [[nodiscard]] Index left() const noexcept { return left_; }
 
  private:
   std::string place_;
@@ -69,10 +71,6 @@ class MemberBytes final : public ByteSource {
   std::uint32_t sum_ = 0;
   std::uint32_t expected_sum_;
 };
-
-/// The first bytes of a member, unpacked; their checksum is not verified. `place` begins messages.
-std::string beginning_of(const ZipFile& archive, const ZipMember& member, const std::string& place,
-                         Index bytes);
 
 /// A path that leads into an archive: "arxiv.zip/arxiv/raw/edge.csv.gz".
 struct ArchivePath {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <vector>
 
 namespace sar::formats {
@@ -40,7 +39,7 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
       if (some.empty()) return;
       const Tensor values = rows.to_tensor();
       for (Index i = 0; i < count; ++i) {
-        const Index edge = some[static_cast<std::size_t>(i)], v = list.dst[edge] - begin;
+        const Index edge = some[i], v = list.dst[edge] - begin;
         const real* row = values.data() + i * width;
         for (Index j = 0; j < width; ++j) {
           if (!std::isfinite(row[j]))
@@ -49,15 +48,15 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
                                     ", expected finite numbers of the library's precision"));
           sums[static_cast<std::size_t>(v * width + j)] += static_cast<double>(row[j]);
         }
-        ++counts[static_cast<std::size_t>(v)];
+        ++counts[v];
       }
     });
   }
   Tensor means({n, width});
   for (Index v = 0; v < n; ++v)
     for (Index j = 0; j < width; ++j)
-      means.row(v)[j] = static_cast<real>(sums[static_cast<std::size_t>(v * width + j)] /
-                                          std::max(counts[static_cast<std::size_t>(v)], 1.0));
+      means.row(v)[j] =
+          static_cast<real>(sums[static_cast<std::size_t>(v * width + j)] / std::max(counts[v], 1.0));
   return means;
 }
 

@@ -40,7 +40,7 @@ std::unique_ptr<NodeKeys> read_names(const Communicator& comm, const std::string
 Index number_in(std::string_view field, Index line) {
   const auto number = to_whole_number(unquoted(field));
   if (!number || *number < 0)
-    throw LineError(line, concat("there is ", in_quotes(field), ", expected a number from 0"));
+    throw LineError(line, "there is ", in_quotes(field), ", expected a number from 0");
   return *number;
 }
 
@@ -70,8 +70,8 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
           numbers.push_back(number_in(fields.field(), number));
       }
       if (column != columns)
-        throw LineError(number, concat("there are ", column, " fields, expected ", columns,
-                                       columns == 2 ? ": two nodes" : ": two nodes and an edge type"));
+        throw LineError(number, "there are ", column, " fields, expected ", columns,
+                        columns == 2 ? ": two nodes" : ": two nodes and an edge type");
     });
   };
   read_lines(comm, path, begin, file.block_bytes, parse, [&](const BlockPlace& place) {

@@ -3,6 +3,7 @@
 
 #include "formats/csv_table.hpp"
 
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/sampling/graph_samples.hpp>
@@ -13,8 +14,8 @@ namespace sar::formats {
 namespace {
 
 /// The edges of all graphs, those of each graph one after another. Their ends count from 0 in the graph.
-ReadEdges read_edges(const Communicator& comm, const std::string& path, Index block_bytes,
-                     const SampleSizes& sizes, const std::vector<Index>& edges_of_graphs) {
+std::vector<SampleEdge> read_edges(const Communicator& comm, const std::string& path, Index block_bytes,
+                                   const SampleSizes& sizes, const std::vector<Index>& edges_of_graphs) {
   std::vector<Index> edge_begin{0};
   for (const Index edges : edges_of_graphs) edge_begin.push_back(edge_begin.back() + edges);
   const Index num_edges = edge_begin.back();
@@ -23,7 +24,7 @@ ReadEdges read_edges(const Communicator& comm, const std::string& path, Index bl
       .smallest = 0,
       .rows = num_edges,
       .wrong_rows = concat(" edges, expected ", num_edges, ", the sum of num-edge-list.csv.gz")};
-  ReadEdges read;
+  std::vector<SampleEdge> read;
   read_table<std::int64_t>(comm, path, format, block_bytes, [&](auto& values, const BlockPlace& at) {
     comm.agree([&] {
       Index row = at.first_row;
@@ -35,7 +36,7 @@ ReadEdges read_edges(const Communicator& comm, const std::string& path, Index bl
         require<InputError>(src < nodes && dst < nodes, path, ": line ", row + 1, ": edge (", src, ", ", dst,
                             ") is of graph ", graph, ", expected ends below ", nodes,
                             ", its number of nodes");
-        read.add(row, graph, src, dst);
+        read.push_back({graph, row, static_cast<local_index>(src), static_cast<local_index>(dst)});
       }
     });
   });
@@ -63,7 +64,8 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
   if (const std::string note = sizes.note_of_empty(0); !note.empty()) data.notes.push_back(note);
   Array<Index> edge_rows;
   {
-    const ReadEdges edges = read_edges(comm, raw.find_file("edge", true), block, sizes, edges_of);
+    const std::vector<SampleEdge> edges =
+        read_edges(comm, raw.find_file("edge", true), block, sizes, edges_of);
     data.samples = make_samples(comm, sizes, edges, edge_rows);
   }
   const Array<Index> graphs = rows_of_rank(comm, sizes.graphs), nodes = rows_of_rank(comm, sizes.nodes);
@@ -71,14 +73,15 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
                                 const Array<Index>& numbers) {
     const std::string path = raw.find_file(concat(of, "-feat"), false);
     if (path.empty()) return;
-    const DataArray rows = read_rows_of(comm, raw, path, book, numbers, TableNumbers::labels, of);
+    const DataArray rows =
+        fetch_rows(comm, book, raw.read_rows(path, book, TableNumbers::labels, of), numbers);
     comm.agree([&] { add_field(to, "features", rows, numbers, path); });
   };
   const Index num_edges = std::accumulate(edges_of.begin(), edges_of.end(), Index{0});
   add_features(data.samples.nodes, "node", sizes.nodes, nodes);
   add_features(data.samples.edges, "edge", PartitionBook::even(num_edges, comm.size()), edge_rows);
   data.label_file = raw.find_file("graph-label", true);
-  data.labels = read_rows_of(comm, raw, data.label_file, sizes.graphs, graphs, TableNumbers::labels, "graph");
+  data.labels = raw.read_rows(data.label_file, sizes.graphs, TableNumbers::labels, "graph");
   if (const std::string split = find_split(comm, folder + "/split", options.split); !split.empty()) {
     FieldTable masks;
     OgbText(comm, split, block).read_masks(masks, sizes.graphs);

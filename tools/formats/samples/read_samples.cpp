@@ -4,7 +4,6 @@
 #include "formats/ogb/ogb_text.hpp"
 #include "formats/packed/text_file.hpp"
 #include "formats/packed/zip_file.hpp"
-#include "sample_tables.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
@@ -21,8 +20,8 @@ constexpr std::string_view indicator_file = "_graph_indicator.txt";
 
 /// The folders in a zip archive that have a file of one of the formats; the path itself if it is none.
 std::vector<std::string> folders_in(const std::string& path) {
+  if (is_folder(path)) return {path, path + "/raw"};
   std::error_code unreachable;
-  if (std::filesystem::is_directory(path, unreachable)) return {path, path + "/raw"};
   if (!std::filesystem::is_regular_file(path, unreachable) || !begins_as_zip(read_beginning(path, 4)))
     return {path};
   const auto folders = folders_with(path, {"_graph_indicator.txt", "/raw/num-node-list"});

@@ -9,17 +9,10 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <tuple>
 
 namespace sar::formats {
 namespace {
-
-/// An edge on its way to the owner of its graph.
-struct SentEdge {
-  Index graph, row;
-  local_index src, dst;
-};
 
 /// Consecutive graphs for each rank, with about as many nodes as the others have.
 PartitionBook balanced_graphs(const std::vector<Index>& node_begin, int ranks) {
@@ -68,20 +61,17 @@ Index SampleSizes::graph_of(Index node) const {
   return std::ranges::upper_bound(node_begin, node) - node_begin.begin() - 1;
 }
 
-GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, const ReadEdges& edges,
-                          Array<Index>& edge_rows) {
-  std::vector<SentEdge> arrived, sent;
+GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes,
+                          std::span<const SampleEdge> edges, Array<Index>& edge_rows) {
+  std::vector<SampleEdge> arrived;
   route_chunks(
-      comm, std::ssize(edges.row), sizeof(SentEdge),
-      [&](Index i) { return sizes.graphs.owner(edges.graph[i]); },
+      comm, std::ssize(edges), sizeof(SampleEdge),
+      [&](Index i) { return sizes.graphs.owner(edges[i].graph); },
       [&](const RowRoute& route, Index first, Index last) {
-        sent.clear();
-        for (Index i = first; i < last; ++i)
-          sent.push_back({edges.graph[i], edges.row[i], edges.src[i], edges.dst[i]});
-        const Array<SentEdge> some = route.forward(std::span<const SentEdge>(sent));
+        const Array<SampleEdge> some = route.forward(edges.subspan(first, last - first));
         arrived.insert(arrived.end(), some.begin(), some.end());
       });
-  std::ranges::sort(arrived, [](const SentEdge& a, const SentEdge& b) {
+  std::ranges::sort(arrived, [](const SampleEdge& a, const SampleEdge& b) {
     return std::tie(a.graph, a.row) < std::tie(b.graph, b.row);
   });
   GraphSamples samples;
@@ -97,14 +87,6 @@ GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, co
     samples.edge_begin.push_back(std::ssize(samples.src));
   }
   return samples;
-}
-
-DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
-                       const PartitionBook& book, const Array<Index>& rows, TableNumbers numbers,
-                       const char* of) {
-  FieldTable table;
-  files.read_field(table, "rows", path, book, numbers, of);
-  return table.read(comm, path, "rows", rows);
 }
 
 Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book) {

@@ -14,6 +14,7 @@
 #include <sar/graph/sampling/graph_samples.hpp>
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,29 +36,17 @@ struct SampleSizes {
   [[nodiscard]] Index graph_of(Index node) const;
 };
 
-/// Edges that a rank has read, in any order.
-struct ReadEdges {
-  std::vector<Index> row;             ///< in the file
-  std::vector<Index> graph;           ///< of the dataset
-  std::vector<local_index> src, dst;  ///< counted from 0 in the graph
-
-  void add(Index row_of_edge, Index graph_of_edge, Index from, Index to) {
-    row.push_back(row_of_edge);
-    graph.push_back(graph_of_edge);
-    src.push_back(static_cast<local_index>(from));
-    dst.push_back(static_cast<local_index>(to));
-  }
+/// An edge that a rank has read.
+struct SampleEdge {
+  Index graph;           ///< of the dataset
+  Index row;             ///< in the file
+  local_index src, dst;  ///< counted from 0 in the graph
 };
 
 /// Returns this rank's graphs, without fields, with the edges that all ranks have read, in the order of the
 /// file. `edge_rows`: the row of each edge in the file.
-GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, const ReadEdges& edges,
-                          Array<Index>& edge_rows);
-
-/// The rows `rows` of a table with a row for each item of the book. `of`: what a row is of, for messages.
-DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
-                       const PartitionBook& book, const Array<Index>& rows, TableNumbers numbers,
-                       const char* of);
+GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes,
+                          std::span<const SampleEdge> edges, Array<Index>& edge_rows);
 
 /// This rank's items of a book.
 Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book);

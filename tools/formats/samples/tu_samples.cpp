@@ -4,6 +4,7 @@
 #include "formats/csv_table.hpp"
 #include "formats/text.hpp"
 
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/sampling/graph_samples.hpp>
 
@@ -16,102 +17,6 @@ namespace sar::formats {
 namespace {
 
 constexpr Index most_one_hot = 4096;  // columns of the labels of nodes or edges
-
-/// A dataset's files, and how much of them is read at a time.
-class TuFolder {
- public:
-  TuFolder(const Communicator& comm, const std::string& folder, const std::string& name, Index block_bytes)
-      : comm_(comm),
-        beginning_(folder + "/" + name + "_"),
-        block_(block_bytes),
-        text_(comm, folder, block_bytes) {}
-
-  /// The path of a file; empty if there is none. Collective.
-  [[nodiscard]] std::string find(const std::string& what) const {
-    return shared_path(comm_, [&] { return if_there(beginning_ + what + ".txt"); });
-  }
-  /// Collective.
-  [[nodiscard]] std::string require_file(const std::string& what) const {
-    const std::string path = find(what);
-    require<InputError>(!path.empty(), beginning_, what,
-                        ".txt: there is no such file, expected one beside the ",
-                        "graph_indicator of a TU dataset");
-    return path;
-  }
-  /// Collective. The number of lines of a table.
-  [[nodiscard]] Index count_lines(const std::string& path) const;
-  [[nodiscard]] std::vector<Index> nodes_of_graphs(const std::string& path, const std::string& label_file,
-                                                   Index graphs) const;
-  [[nodiscard]] ReadEdges edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const;
-  /// Collective. The rows of a table.
-  [[nodiscard]] DataArray read(const std::string& path, const PartitionBook& book, const Array<Index>& rows,
-                               TableNumbers numbers, const char* of) const {
-    return read_rows_of(comm_, text_, path, book, rows, numbers, of);
-  }
-  /// Collective. Adds attributes, and labels as one-hot columns behind them, of nodes or edges.
-  void add_features(SampleFields& to, const std::string& of, const PartitionBook& book,
-                    const Array<Index>& rows, std::vector<std::string>& notes) const;
-
- private:
-  const Communicator& comm_;
-  std::string beginning_;
-  Index block_;
-  OgbText text_;
-};
-
-Index TuFolder::count_lines(const std::string& path) const {
-  const auto parse = [](std::string_view text) { return for_each_row(text, [](std::string_view, Index) {}); };
-  return read_lines(comm_, path, {}, block_, parse, [](const BlockPlace&) {}).rows;
-}
-
-/// The number of nodes of each graph. Graphs count from 1 to the number of labels, and their numbers ascend;
-/// those that no node has are graphs without nodes.
-std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path, const std::string& label_file,
-                                             Index graphs) const {
-  const TableFormat format{.smallest = 1, .largest = std::numeric_limits<local_index>::max()};
-  std::vector<Index> counts(static_cast<std::size_t>(graphs), 0);
-  std::vector<std::array<Index, 3>> blocks;  // first line, first and last graph
-  const auto require_next = [&](Index line, Index before, Index graph) {
-    require<InputError>(before <= graph, path, ": line ", line + 1, ": the node is of graph ", graph,
-                        " and that of the line before of graph ", before, ", expected ascending numbers");
-    require<InputError>(graph <= graphs, path, ": line ", line + 1, ": the node is of graph ", graph,
-                        ", expected at most ", graphs, ", the number of lines of ", label_file);
-  };
-  read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
-    comm_.agree([&] {
-      if (values.empty()) return;
-      for (std::size_t i = 0; i < values.size(); ++i)
-        require_next(at.first_row + static_cast<Index>(i), values[i == 0 ? 0 : i - 1], values[i]);
-      blocks.push_back({at.first_row, values.front(), values.back()});
-      for (const std::int64_t graph : values) ++counts[static_cast<std::size_t>(graph) - 1];
-    });
-  });
-  std::vector<std::array<Index, 3>> all = comm_.all_gather(std::span<const std::array<Index, 3>>(blocks));
-  std::ranges::sort(all);
-  for (std::size_t i = 1; i < all.size(); ++i) require_next(all[i][0], all[i - 1][2], all[i][1]);
-  comm_.all_reduce(std::span<Index>(counts));
-  return counts;
-}
-
-/// The edges; their ends are numbers of nodes from 1 on.
-ReadEdges TuFolder::edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const {
-  const TableFormat format{.columns = 2, .smallest = 1, .largest = sizes.nodes.num_nodes()};
-  ReadEdges read;
-  num_edges = read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
-    comm_.agree([&] {
-      Index row = at.first_row;
-      for (std::size_t i = 0; i < values.size(); i += 2, ++row) {
-        const Index src = values[i] - 1, dst = values[i + 1] - 1;
-        const Index graph = sizes.graph_of(src), begin = sizes.node_begin[graph];
-        require<InputError>(begin <= dst && dst < sizes.node_begin[graph + 1], path, ": line ", row + 1,
-                            ": the edge joins node ", src + 1, " of graph ", graph + 1, " and node ", dst + 1,
-                            " of graph ", sizes.graph_of(dst) + 1, ", expected two nodes of one graph");
-        read.add(row, graph, src - begin, dst - begin);
-      }
-    });
-  });
-  return read;
-}
 
 /// One-hot columns of labels [n, C]: for each column as many as there are numbers from its smallest to its
 /// largest (as torch_geometric's TUDataset). Collective.
@@ -156,23 +61,120 @@ Tensor side_by_side(const Tensor& left, const Tensor& right) {
   return both;
 }
 
-void TuFolder::add_features(SampleFields& to, const std::string& of, const PartitionBook& book,
-                            const Array<Index>& rows, std::vector<std::string>& notes) const {
-  const std::string attributes = find(of + "_attributes"), labels = find(of + "_labels");
-  Tensor features;
-  if (!attributes.empty()) {
-    const DataArray found = read(attributes, book, rows, TableNumbers::features, of.c_str());
-    comm_.agree([&] { add_field(to, "features", found, rows, attributes); });
-    features = to.tensors["features"];
+/// A dataset's files, and how much of them is read at a time.
+class TuFolder {
+ public:
+  TuFolder(const Communicator& comm, const std::string& folder, const std::string& name, Index block_bytes)
+      : comm_(comm),
+        beginning_(folder + "/" + name + "_"),
+        block_(block_bytes),
+        text_(comm, folder, block_bytes) {}
+
+  /// The path of a file; empty if there is none. Collective.
+  [[nodiscard]] std::string find(const std::string& what) const {
+    return shared_path(comm_, [&] { return if_there(beginning_ + what + ".txt"); });
   }
-  if (!labels.empty()) {
-    const Tensor hot = one_hot(comm_, read(labels, book, rows, TableNumbers::exact, of.c_str()), labels);
-    notes.push_back(concat(of, " labels become ", hot.row_size(), " one-hot columns",
-                           features.defined() ? concat(" behind ", features.row_size(), " attributes") : ""));
-    features = features.defined() ? side_by_side(features, hot) : hot;
+  /// Collective.
+  [[nodiscard]] std::string require_file(const std::string& what) const {
+    const std::string path = find(what);
+    require<InputError>(!path.empty(), beginning_, what,
+                        ".txt: there is no such file, expected one beside the ",
+                        "graph_indicator of a TU dataset");
+    return path;
   }
-  if (features.defined()) to.tensors["features"] = features;
-}
+  /// Collective. The number of lines of a table.
+  Index count_lines(const std::string& path) const {
+    const auto parse = [](std::string_view text) {
+      return for_each_row(text, [](std::string_view, Index) {});
+    };
+    return read_lines(comm_, path, {}, block_, parse, [](const BlockPlace&) {}).rows;
+  }
+
+  /// The number of nodes of each graph. Graphs count from 1 to the number of labels, and their numbers
+  /// ascend; those that no node has are graphs without nodes.
+  std::vector<Index> nodes_of_graphs(const std::string& path, const std::string& label_file,
+                                     Index graphs) const {
+    const TableFormat format{.smallest = 1, .largest = std::numeric_limits<local_index>::max()};
+    std::vector<Index> counts(static_cast<std::size_t>(graphs), 0);
+    std::vector<std::array<Index, 3>> blocks;  // first line, first and last graph
+    const auto require_next = [&](Index line, Index before, Index graph) {
+      require<InputError>(before <= graph, path, ": line ", line + 1, ": the node is of graph ", graph,
+                          " and that of the line before of graph ", before, ", expected ascending numbers");
+      require<InputError>(graph <= graphs, path, ": line ", line + 1, ": the node is of graph ", graph,
+                          ", expected at most ", graphs, ", the number of lines of ", label_file);
+    };
+    read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
+      comm_.agree([&] {
+        if (values.empty()) return;
+        for (std::size_t i = 0; i < values.size(); ++i)
+          require_next(at.first_row + static_cast<Index>(i), values[i == 0 ? 0 : i - 1], values[i]);
+        blocks.push_back({at.first_row, values.front(), values.back()});
+        for (const std::int64_t graph : values) ++counts[static_cast<std::size_t>(graph) - 1];
+      });
+    });
+    std::vector<std::array<Index, 3>> all = comm_.all_gather(std::span<const std::array<Index, 3>>(blocks));
+    std::ranges::sort(all);
+    for (std::size_t i = 1; i < all.size(); ++i) require_next(all[i][0], all[i - 1][2], all[i][1]);
+    comm_.all_reduce(std::span<Index>(counts));
+    return counts;
+  }
+
+  /// The edges; their ends are numbers of nodes from 1 on.
+  std::vector<SampleEdge> edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const {
+    const TableFormat format{.columns = 2, .smallest = 1, .largest = sizes.nodes.num_nodes()};
+    std::vector<SampleEdge> read;
+    num_edges =
+        read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
+          comm_.agree([&] {
+            Index row = at.first_row;
+            for (std::size_t i = 0; i < values.size(); i += 2, ++row) {
+              const Index src = values[i] - 1, dst = values[i + 1] - 1;
+              const Index graph = sizes.graph_of(src), begin = sizes.node_begin[graph];
+              require<InputError>(begin <= dst && dst < sizes.node_begin[graph + 1], path, ": line ", row + 1,
+                                  ": the edge joins node ", src + 1, " of graph ", graph + 1, " and node ",
+                                  dst + 1, " of graph ", sizes.graph_of(dst) + 1,
+                                  ", expected two nodes of one graph");
+              read.push_back(
+                  {graph, row, static_cast<local_index>(src - begin), static_cast<local_index>(dst - begin)});
+            }
+          });
+        });
+    return read;
+  }
+
+  /// Collective. This rank's rows of a table.
+  [[nodiscard]] DataArray read(const std::string& path, const PartitionBook& book, TableNumbers numbers,
+                               const std::string& of) const {
+    return text_.read_rows(path, book, numbers, of.c_str());
+  }
+  /// Collective. Adds attributes, and labels as one-hot columns behind them, of nodes or edges.
+  void add_features(SampleFields& to, const std::string& of, const PartitionBook& book,
+                    const Array<Index>& rows, std::vector<std::string>& notes) const {
+    const std::string attributes = find(of + "_attributes"), labels = find(of + "_labels");
+    Tensor features;
+    if (!attributes.empty()) {
+      const DataArray found =
+          fetch_rows(comm_, book, read(attributes, book, TableNumbers::features, of), rows);
+      comm_.agree([&] { add_field(to, "features", found, rows, attributes); });
+      features = to.tensors["features"];
+    }
+    if (!labels.empty()) {
+      const DataArray found = fetch_rows(comm_, book, read(labels, book, TableNumbers::exact, of), rows);
+      const Tensor hot = one_hot(comm_, found, labels);
+      notes.push_back(
+          concat(of, " labels become ", hot.row_size(), " one-hot columns",
+                 features.defined() ? concat(" behind ", features.row_size(), " attributes") : ""));
+      features = features.defined() ? side_by_side(features, hot) : hot;
+    }
+    if (features.defined()) to.tensors["features"] = features;
+  }
+
+ private:
+  const Communicator& comm_;
+  std::string beginning_;
+  Index block_;
+  OgbText text_;
+};
 
 /// Numbers of classes 0, 1, ... in the place of labels, if these are one whole number for each graph.
 /// Collective.
@@ -229,7 +231,7 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
   Index num_edges = 0;
   Array<Index> edge_rows;
   {
-    const ReadEdges edges = files.edges(files.require_file("A"), sizes, num_edges);
+    const std::vector<SampleEdge> edges = files.edges(files.require_file("A"), sizes, num_edges);
     data.samples = make_samples(comm, sizes, edges, edge_rows);
   }
   GraphSamples& samples = data.samples;
@@ -244,8 +246,7 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
   if (takes_values && !of_classes.empty())
     data.notes.emplace_back(
         "graph_attributes are the labels, not graph_labels (--loss cross-entropy takes these)");
-  data.labels = files.read(data.label_file, sizes.graphs, rows_of_rank(comm, sizes.graphs),
-                           TableNumbers::exact, "graph");
+  data.labels = files.read(data.label_file, sizes.graphs, TableNumbers::exact, "graph");
   if (!takes_values && (labels == LabelType::classes || labels == LabelType::automatic))
     number_classes(comm, data);
   comm.agree([&] { sort_edges(samples); });

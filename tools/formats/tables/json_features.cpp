@@ -11,6 +11,7 @@
 #include "node_join.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/text.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -27,14 +28,13 @@ constexpr Index most_features = Index{1} << 24;
 /// The lists of rank 0, one behind the other.
 struct FeatureRows {
   std::vector<std::string> keys;
-  std::vector<Index> ends;
+  std::vector<std::size_t> begins{0};
   std::vector<double> numbers;
   bool has_fractions = false;
 
-  [[nodiscard]] Index begin(Index row) const {
-    return row == 0 ? 0 : ends[static_cast<std::size_t>(row) - 1];
+  [[nodiscard]] std::span<const double> row(std::size_t i) const {
+    return std::span(numbers).subspan(begins[i], begins[i + 1] - begins[i]);
   }
-  [[nodiscard]] Index length(Index row) const { return ends[static_cast<std::size_t>(row)] - begin(row); }
 };
 
 /// Takes an object of lists of numbers, and nothing else.
@@ -69,7 +69,7 @@ class ListReader final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_array() override {
     depth_ = 1;
-    rows_.ends.push_back(std::ssize(rows_.numbers));
+    rows_.begins.push_back(rows_.numbers.size());
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
@@ -119,38 +119,36 @@ FeatureRows parse_feature_rows(const std::string& path) {
 
 /// Whether the lists are of indices. Throws InputError where nobody can know.
 bool are_indices(const std::string& path, const FeatureRows& rows, FeatureLists lists) {
-  Index unequal = -1;
-  for (Index row = 1; row < std::ssize(rows.ends) && unequal < 0; ++row)
-    if (rows.length(row) != rows.length(0)) unequal = row;
+  const std::size_t length = rows.row(0).size();
+  std::size_t unequal = 1;  // the first row of another length
+  while (unequal < rows.keys.size() && rows.row(unequal).size() == length) ++unequal;
+  const bool are_equal = unequal == rows.keys.size();
   if (lists == FeatureLists::automatic) {
-    require<InputError>(unequal >= 0 || rows.has_fractions, path, ": the lists have ", rows.length(0),
+    require<InputError>(!are_equal || rows.has_fractions, path, ": the lists have ", length,
                         " whole numbers each, which may be values, or indices of features that are set, "
                         "expected --feature-lists values or indices");
     lists = rows.has_fractions ? FeatureLists::values : FeatureLists::indices;
   }
   if (lists == FeatureLists::indices) return true;
-  if (unequal < 0) return false;
-  throw InputError(concat(path, ": node ", formats::in_quotes(rows.keys[static_cast<std::size_t>(unequal)]),
-                          " has ", rows.length(unequal), " values, expected ", rows.length(0), " as node ",
+  if (are_equal) return false;
+  throw InputError(concat(path, ": node ", formats::in_quotes(rows.keys[unequal]), " has ",
+                          rows.row(unequal).size(), " values, expected ", length, " as node ",
                           formats::in_quotes(rows.keys[0]),
                           " (--feature-lists indices: lists name the features that are set)"));
 }
 
 /// The number of features. Throws InputError for numbers that are no indices.
 Index count_features(const std::string& path, const FeatureRows& rows, bool indices) {
-  double largest = static_cast<double>(rows.length(0)) - 1;
-  if (indices) {
-    largest = -1;
-    for (Index row = 0; row < std::ssize(rows.ends); ++row)
-      for (Index i = rows.begin(row); i < rows.ends[static_cast<std::size_t>(row)]; ++i) {
-        const double index = rows.numbers[i];
+  double largest = indices ? -1 : static_cast<double>(rows.row(0).size()) - 1;
+  if (indices)
+    for (std::size_t row = 0; row < rows.keys.size(); ++row)
+      for (const double index : rows.row(row)) {
         if (index != std::floor(index) || !(0 <= index && index < static_cast<double>(most_features)))
           throw InputError(concat(path, ": node ", formats::in_quotes(rows.keys[row]),
                                   ": an index of a feature is ", exact_text(index),
                                   ", expected a whole number from 0 to ", most_features - 1));
         largest = std::max(largest, index);
       }
-  }
   require<InputError>(largest >= 0, path, ": there are no features, expected at least one");
   return static_cast<Index>(largest) + 1;
 }
@@ -165,8 +163,8 @@ CsrMatrix send_matrix(const Communicator& comm, const NodeJoin& join, const Feat
     std::iota(order.begin(), order.end(), Index{0});
     std::ranges::sort(order, {}, [&](Index row) { return join.nodes()[row]; });
     for (const Index row : order) {
-      std::vector<double> numbers(rows.numbers.begin() + rows.begin(row),
-                                  rows.numbers.begin() + rows.ends[static_cast<std::size_t>(row)]);
+      const std::span<const double> list = rows.row(static_cast<std::size_t>(row));
+      std::vector<double> numbers(list.begin(), list.end());
       if (indices) {  // a set
         std::ranges::sort(numbers);
         numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());

@@ -38,11 +38,8 @@ std::string line_text(Index line) {
   return line > 0 ? concat("line ", line, ": ") : "";
 }
 
-}  // namespace
-
 /// The numbers of the nodes with these names; -1: there is none.
-std::vector<Index> NodeJoin::numbers_of(std::span<const std::string_view> keys) const {
-  const FileSource::NodeNames names = source_.node_names();
+std::vector<Index> numbers_of(const FileSource::NodeNames& names, std::span<const std::string_view> keys) {
   std::vector<Index> numbers(keys.size());
   KeyWords words(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -56,13 +53,14 @@ std::vector<Index> NodeJoin::numbers_of(std::span<const std::string_view> keys) 
   return names.keys == nullptr ? numbers : names.keys->find(words.words());
 }
 
-std::string NodeJoin::name_of(Index node) const {
-  const FileSource::NodeNames names = source_.node_names();
+std::string name_of(const FileSource::NodeNames& names, Index node) {
   return names.keys == nullptr ? std::to_string(node + names.first_id) : names.keys->word(node);
 }
 
+}  // namespace
+
 void NodeJoin::add(std::span<const std::string_view> keys, std::span<const Index> lines) {
-  const std::vector<Index> numbers = numbers_of(keys);
+  const std::vector<Index> numbers = numbers_of(source_.node_names(), keys);
   const auto bad = static_cast<std::size_t>(std::ranges::find(numbers, -1) - numbers.begin());
   const bool has_line = bad < numbers.size() && !lines.empty();
   const Index line = has_line ? lines[bad] : 0;
@@ -126,12 +124,14 @@ void NodeJoin::require_one_row_each() {
   const Index line = comm.all_reduce(twice.line, ReduceOp::min);
   const Index node = comm.all_reduce(twice.line == line ? twice.node : none, ReduceOp::min);
   if (node != none)
-    throw InputError(concat(place_, ": ", line_text(line), "the key ", formats::in_quotes(name_of(node)),
+    throw InputError(concat(place_, ": ", line_text(line), "the key ",
+                            formats::in_quotes(name_of(source_.node_names(), node)),
                             " is there twice, expected each node once"));
   missing = comm.all_reduce(missing, ReduceOp::min);
   if (missing != none)
-    throw InputError(concat(place_, ": node ", formats::in_quotes(name_of(missing)), " of ", source_.path(),
-                            " has no row, expected one for each of ", slices_.num_nodes(), " nodes"));
+    throw InputError(concat(place_, ": node ", formats::in_quotes(name_of(source_.node_names(), missing)),
+                            " of ", source_.path(), " has no row, expected one for each of ",
+                            slices_.num_nodes(), " nodes"));
 }
 
 DataArray NodeJoin::to_slices(const DataArray& rows) const {

@@ -47,8 +47,6 @@ class NodeJoin {
   [[nodiscard]] DataArray to_slices(const DataArray& rows) const;
 
  private:
-  [[nodiscard]] std::vector<Index> numbers_of(std::span<const std::string_view> keys) const;
-  [[nodiscard]] std::string name_of(Index node) const;
   void require_one_row_each();
 
   const FileSource& source_;

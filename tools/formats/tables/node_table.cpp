@@ -34,8 +34,8 @@ TextCounts for_each_row_of(std::string_view text, const TextTable& format, const
     while (cut.next()) fields.push_back(cut.field());
     if (cut.has_open_quote()) throw LineError(number, open_quote);
     if (fields.size() != format.columns.size())
-      throw LineError(number, concat("there are ", fields.size(), " fields in ", formats::in_quotes(line),
-                                     ", expected ", format.columns.size(), " as in the header"));
+      throw LineError(number, "there are ", fields.size(), " fields in ", formats::in_quotes(line),
+                      ", expected ", format.columns.size(), " as in the header");
     take(fields, number);
   });
 }

@@ -6,8 +6,6 @@
 #include "formats/file_source.hpp"
 #include "formats/source_options.hpp"
 
-#include <string>
-
 namespace sar::formats {
 
 /// Adds what SourceOptions::node_table says of the nodes, a text with a header and a column of keys, which

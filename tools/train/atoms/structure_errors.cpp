@@ -7,6 +7,7 @@
 #include "train/train_progress.hpp"
 
 #include <sar/core/files/file.hpp>
+#include <sar/core/text.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -116,7 +117,7 @@ void write_table(const std::string& path, const PotentialTask& task, const Struc
   std::string text =
       "file,structure,kind,split,atoms,energy,predicted_energy,forces_mae,forces_rmse,largest_force_error,"
       "stress_mae,energy_deviation,forces_deviation,largest_forces_deviation\n";
-  const auto number = [](double x) { return std::isnan(x) ? std::string() : formats::exact_text(x); };
+  const auto number = [](double x) { return std::isnan(x) ? std::string() : exact_text(x); };
   for (const StructureErrors& each : all) {
     const double components = 3 * static_cast<double>(each.atoms), none = formats::no_label;
     const auto of_forces = [&](double x) { return number(each.has_forces ? x : none); };
