@@ -196,6 +196,7 @@ OPTIONS = """
 --mlp-width | mace | --mlp-width 4 | trains
 --interaction-first | mace | --interaction-first RealAgnosticDensityInteractionBlock | trains
 --distance-transform | mace | --distance-transform agnesi | trains
+--pair-repulsion | mace | --pair-repulsion 6 | trains
 --zbl-inner | zbl | --zbl-inner 0.6 | trains
 --zbl-outer | zbl | --zbl-outer 1.6 | trains
 --energy-weight | atoms | --energy-weight 5 | trains

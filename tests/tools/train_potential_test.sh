@@ -222,9 +222,10 @@ sed -n 's/.*"loss":\([^,]*\),.*/\1/p' all | awk 'NR == 1 { first = $1 } { last =
   fail "the rest of MACE ends with $?"
 cmp mace.safetensors resumed.safetensors || fail "the weights of a resumed MACE differ"
 alone expect 1 "made with --hidden-ell 1, expected 2 as in this run" "$programs/train" "${mace[@]/max-ell/hidden-ell}" "${files[@]}" --epochs 7 --checkpoint mace.c --resume
-"${run[@]}" "$programs/train" "${mace[@]}" "${files[@]}" --interaction-first RealAgnosticDensityInteractionBlock --distance-transform agnesi --committee 2 \
+"${run[@]}" "$programs/train" "${mace[@]}" "${files[@]}" --interaction-first RealAgnosticDensityInteractionBlock --distance-transform agnesi --committee 2 --pair-repulsion 6 \
   --epochs 1 --save-weights other.safetensors >out 2>err || fail "another MACE ends with $?"
 grep -q "a committee of 2 heads" out || fail "no committee of MACE"
+grep -q "ZBL between covalent radii" out || fail "no word about the repulsion of MACE"
 "${few[@]}" "$programs/train" --task potential --dataset valid.xyz --init-weights other.safetensors --epochs 0 --predict mp >out 2>err || fail "a prediction of MACE ends with $?"
 grep -q "other.safetensors: a potential of O, Si with 2 layers of 8 channels, cutoff 2.2" out || fail "no word about the potential of MACE"
 
@@ -236,6 +237,8 @@ refuse "--max-ell: needs --model mace" "$programs/train" "${net[@]}" --dataset t
 refuse "--radial-basis: needs --model painn" "$programs/train" "${net[@]}" --model mace --dataset train.xyz --radial-basis sinc
 refuse "--interaction-first: 'Residual', expected RealAgnosticResidualInteractionBlock, RealAgnosticInteractionBlock, " "$programs/train" "${net[@]}" \
   --model mace --dataset train.xyz --interaction-first Residual
+refuse "--hidden-ell: is 2, expected a number up to --max-ell, 1" "$programs/train" "${net[@]}" --model mace --dataset train.xyz --max-ell 1 --hidden-ell 2
+refuse "--pair-repulsion: cannot be combined with --zbl-outer" "$programs/train" "${net[@]}" --model mace --dataset train.xyz --pair-repulsion 5 --zbl-outer 1
 refuse "--radial-mlp: '8,4', expected equal widths of the hidden layers, such as 64,64,64" "$programs/train" "${net[@]}" --model mace --dataset train.xyz \
   --radial-mlp 8,4
 refuse "--model: cannot be combined with --init-weights" "$programs/train" --task potential --model mace --dataset train.xyz --init-weights w.safetensors
@@ -267,7 +270,7 @@ alone expect 1 "train.xyz: the loss has no term: --energy-weight is 0, --forces-
   "$programs/train" "${net[@]}" --dataset train.xyz --energy-weight 0 --forces-weight 0 --stress-weight 0
 alone expect 1 "train.xyz: the loss has no term: --energy-weight is 0, there are no forces, --stress-weight is 0" \
   "$programs/train" "${net[@]}" --dataset train.xyz --energy-weight 0 --forces-key none --stress-weight 0
-alone expect 1 "the potential.zbl_inner is 2 and .zbl_outer is 1, expected two distances" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 2 --zbl-outer 1
+refuse "--zbl-inner and --zbl-outer: are 2 and 1, expected two distances up to --cutoff, " "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 2 --zbl-outer 1
 refuse "--split-graphs: cannot be combined with --valid-file" "$programs/train" "${net[@]}" "${files[@]}" --split-graphs 0.8,0.1,0.1
 refuse "--metric: mae is not for --task potential, expected forces-mae, " "$programs/train" "${net[@]}" --dataset train.xyz --metric mae
 refuse "--ema: is 1, expected less than 1" "$programs/train" --ema 1

@@ -52,14 +52,24 @@ void check_potential(const CLI::App& app, const TrainOptions& o) {
   refuse(is_new && !p.new_species.empty(), "--new-species: needs --init-weights");
   refuse(is_new && p.shifts == EnergySource::keep, "--energy-shifts: keep needs --init-weights");
   refuse(is_new && p.scale == EnergySource::keep, "--energy-scale: keep needs --init-weights");
-  refuse(o.model.cutoff == 0, "--cutoff: is 0, expected more");
+  const ModelDescription& m = o.model;
+  refuse(m.cutoff == 0, "--cutoff: is 0, expected more");
+  refuse(m.zbl_outer == 0 ? m.zbl_inner > 0 : m.zbl_inner >= m.zbl_outer || m.zbl_outer > m.cutoff,
+         concat("--zbl-inner and --zbl-outer: are ", m.zbl_inner, " and ", m.zbl_outer,
+                ", expected two distances up to --cutoff, ", m.cutoff, ", the second one larger, or 0"));
+  if (m.type == "mace") {
+    refuse(m.hidden_l > m.max_l,
+           concat("--hidden-ell: is ", m.hidden_l, ", expected a number up to --max-ell, ", m.max_l));
+    refuse(m.zbl_power > 0 && m.zbl_outer > 0, "--pair-repulsion: cannot be combined with --zbl-outer");
+  }
   for (const char* option : {"--radial-basis", "--cutoff-function"})
     refuse(model.name == std::string("mace") && app.count(option) > 0,
            std::string(option) + ": needs --model painn");
   for (const char* option :
        {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--zbl-inner", "--zbl-outer",
         "--committee", "--hidden", "--layers", "--model", "--max-ell", "--hidden-ell", "--correlation",
-        "--num-cutoff-basis", "--radial-mlp", "--mlp-width", "--interaction-first", "--distance-transform"})
+        "--num-cutoff-basis", "--radial-mlp", "--mlp-width", "--interaction-first", "--distance-transform",
+        "--pair-repulsion"})
     refuse(!o.init_weights.empty() && app.count(option) > 0,
            std::string(option) + ": cannot be combined with --init-weights, whose potential says it");
 }

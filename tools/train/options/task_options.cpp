@@ -186,6 +186,10 @@ void add_mace_options(OptionTable& t, ModelDescription& m) {
            "mace: what the radial functions read in place of the distance")
       .for_models_with("distance_transform", m)
       .recorded();
+  t.number("--pair-repulsion", m.zbl_power,
+           "mace: power p of the ZBL repulsion within covalent radii; 0: none", 0, 64)
+      .for_models_with("zbl_power", m)
+      .recorded();
 }
 
 }  // namespace
