@@ -139,17 +139,24 @@ RadialTable::RadialTable(const HarmonicFunctions& functions, const std::vector<T
 }
 
 Index RadialTable::number_of(real radii) const {
-  const auto found = std::ranges::lower_bound(radii_, radii);
-  return radii_.empty() ? 0 : std::min<Index>(found - radii_.begin(), std::ssize(radii_) - 1);
+  const auto last = static_cast<Index>(std::max<std::size_t>(radii_.size(), 1)) - 1;
+  const Index k = std::min<Index>(std::ranges::lower_bound(radii_, radii) - radii_.begin(), last);
+  // the nearest: radii of other ranks may have travelled in fewer digits
+  return k > 0 &&
+                 radii - radii_[static_cast<std::size_t>(k - 1)] < radii_[static_cast<std::size_t>(k)] - radii
+             ? k - 1
+             : k;
 }
 
 Index RadialTable::section_of(real r) const {
+  if (!(r < cutoff_)) return sections - 1;  // also NaN
   return std::min(static_cast<Index>(r * per_length_) / static_cast<Index>(per_section), sections - 1);
 }
 
 void RadialTable::write(real r, Index number, real* values, real* slopes) const {
-  std::fill_n(values, columns_, real{0});
-  std::fill_n(slopes, columns_, real{0});
+  const real beyond = std::isnan(r) ? r : 0;
+  std::fill_n(values, columns_, beyond);
+  std::fill_n(slopes, columns_, beyond);
   if (!(r > 0) || r >= cutoff_) return;
   const real place = r * per_length_;
   const auto i = std::min(static_cast<Index>(place), static_cast<Index>(intervals) - 1);

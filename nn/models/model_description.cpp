@@ -62,16 +62,16 @@ const std::vector<NamedActivation>& named_activations() {
 /// A JSON key and the member that it sets.
 struct Key {
   const char* name;
-  std::function<void(ModelDescription&, const JsonValue&)> read;
-  std::function<OrderedJson(const ModelDescription&)> write;
+  void (*read)(ModelDescription&, const JsonValue&);
+  OrderedJson (*write)(const ModelDescription&);
   bool is_required = false;
 };
 
 /// A key of a member, whose JSON value `get` reads.
-template <class T, class Get>
-Key key(const char* name, T ModelDescription::*member, Get get, bool is_required = false) {
-  return {name, [=](ModelDescription& d, const JsonValue& v) { d.*member = std::invoke(get, v); },
-          [=](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
+template <auto member, auto get>
+constexpr Key key(const char* name, bool is_required = false) {
+  return {name, [](ModelDescription& d, const JsonValue& v) { d.*member = std::invoke(get, v); },
+          [](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
 }
 
 std::vector<double> numbers(const JsonValue& value) {
@@ -89,7 +89,7 @@ std::optional<Index> whole_number(const std::string& text) {
 }
 
 /// A name, or the number of the first layer with a residual connection; true is 1.
-Key residual_key() {
+constexpr Key residual_key() {
   return {"residual",
           [](ModelDescription& d, const JsonValue& v) {
             if (v.is_boolean())
@@ -104,7 +104,7 @@ Key residual_key() {
 }
 
 /// A number for all layers but the last, or a list with one for each.
-Key heads_key() {
+constexpr Key heads_key() {
   return {"heads",
           [](ModelDescription& d, const JsonValue& v) {
             if (!v.json().is_array()) {
@@ -121,7 +121,7 @@ Key heads_key() {
           }};
 }
 
-Key edge_types_key() {
+constexpr Key edge_types_key() {
   return {"edge_types",
           [](ModelDescription& d, const JsonValue& v) {
             for (const JsonValue& each : v.list()) {
@@ -144,79 +144,77 @@ Key edge_types_key() {
           true};
 }
 
-const std::vector<Key>& keys() {
-  using D = ModelDescription;
-  using J = JsonValue;
-  static const std::vector<Key> all{
-      key("type", &D::type, &J::text, true),
-      key("in_feats", &D::in_feats, &J::integer, true),
-      key("hidden", &D::hidden, &J::integer),
-      key("out_feats", &D::out_feats, &J::integer, true),
-      key("layers", &D::layers, &J::integer),
-      key("norm", &D::norm, &J::text),
-      key("activation", &D::activation, &J::text),
-      key("dropout", &D::dropout, &J::number),
-      {"input_dropout", [](D& d, const J& v) { d.input_dropout = v.number(); },
-       [](const D& d) -> OrderedJson { return d.input_dropout.value_or(-1); }},
-      key("aggregator", &D::aggregator, &J::text),
-      key("gcn_norm", &D::gcn_norm, &J::text),
-      heads_key(),
-      key("out_heads", &D::out_heads, &J::integer),
-      key("attention_dropout", &D::attention_dropout, &J::number),
-      residual_key(),
-      key("jk", &D::jk, &J::text),
-      key("pre_linear", &D::pre_linear, &J::flag),
-      key("readout", &D::readout, &J::text),
-      key("head_layers", &D::head_layers, &J::integer),
-      key("edge_feats", &D::edge_feats, &J::integer, true),
-      key("mlp_layers", &D::mlp_layers, &J::integer),
-      key("normalize", &D::normalize, &J::flag),
-      key("num_bases", &D::num_bases, &J::integer),
-      {"species",
-       [](D& d, const J& v) {
-         for (const J& each : v.list()) d.species.push_back(each.text());
-       },
-       [](const D& d) -> OrderedJson { return d.species; }, true},
-      key("cutoff", &D::cutoff, &J::number, true),
-      key("num_basis", &D::num_basis, &J::integer),
-      key("radial_basis", &D::radial_basis, &J::text),
-      key("cutoff_function", &D::cutoff_function, &J::text),
-      key("zbl_inner", &D::zbl_inner, &J::number),
-      key("zbl_outer", &D::zbl_outer, &J::number),
-      key("norm_epsilon", &D::norm_epsilon, &J::number),
-      key("energy_shifts", &D::energy_shifts, numbers),
-      key("energy_scales", &D::energy_scales, numbers),
-      key("max_l", &D::max_l, &J::integer),
-      key("hidden_l", &D::hidden_l, &J::integer),
-      key("correlation", &D::correlation, &J::integer),
-      key("residual_first", &D::residual_first, &J::flag),
-      key("density", &D::density, &J::flag),
-      key("cutoff_power", &D::cutoff_power, &J::integer),
-      key("distance_transform", &D::distance_transform, &J::text),
-      key("radial_hidden", &D::radial_hidden, &J::integer),
-      key("radial_layers", &D::radial_layers, &J::integer),
-      key("readout_hidden", &D::readout_hidden, &J::integer),
-      key("neighbors", &D::neighbors, &J::number),
-      key("covalent_radii", &D::covalent_radii, numbers),
-      key("zbl_power", &D::zbl_power, &J::integer),
-      key("zbl_scale", &D::zbl_scale, &J::number),
-      key("committee", &D::committee, &J::integer),
-      key("deviation_scales", &D::deviation_scales, numbers),
-      {"node_types",
-       [](D& d, const J& v) {
-         for (const J& each : v.list()) d.node_types.push_back(each.text());
-       },
-       [](const D& d) -> OrderedJson { return d.node_types; }, true},
-      edge_types_key(),
-      {"inputs",
-       [](D& d, const J& v) {
-         for (const std::string& type : v.keys()) d.inputs[type] = v.at(type.c_str()).integer();
-       },
-       [](const D& d) -> OrderedJson { return d.inputs; }},
-      key("weights", &D::weights, &J::text),
-  };
-  return all;
-}
+using D = ModelDescription;
+using J = JsonValue;
+
+constexpr Key all_keys[] = {
+    key<&D::type, &J::text>("type", true),
+    key<&D::in_feats, &J::integer>("in_feats", true),
+    key<&D::hidden, &J::integer>("hidden"),
+    key<&D::out_feats, &J::integer>("out_feats", true),
+    key<&D::layers, &J::integer>("layers"),
+    key<&D::norm, &J::text>("norm"),
+    key<&D::activation, &J::text>("activation"),
+    key<&D::dropout, &J::number>("dropout"),
+    {"input_dropout", [](D& d, const J& v) { d.input_dropout = v.number(); },
+     [](const D& d) -> OrderedJson { return d.input_dropout.value_or(-1); }},
+    key<&D::aggregator, &J::text>("aggregator"),
+    key<&D::gcn_norm, &J::text>("gcn_norm"),
+    heads_key(),
+    key<&D::out_heads, &J::integer>("out_heads"),
+    key<&D::attention_dropout, &J::number>("attention_dropout"),
+    residual_key(),
+    key<&D::jk, &J::text>("jk"),
+    key<&D::pre_linear, &J::flag>("pre_linear"),
+    key<&D::readout, &J::text>("readout"),
+    key<&D::head_layers, &J::integer>("head_layers"),
+    key<&D::edge_feats, &J::integer>("edge_feats", true),
+    key<&D::mlp_layers, &J::integer>("mlp_layers"),
+    key<&D::normalize, &J::flag>("normalize"),
+    key<&D::num_bases, &J::integer>("num_bases"),
+    {"species",
+     [](D& d, const J& v) {
+       for (const J& each : v.list()) d.species.push_back(each.text());
+     },
+     [](const D& d) -> OrderedJson { return d.species; }, true},
+    key<&D::cutoff, &J::number>("cutoff", true),
+    key<&D::num_basis, &J::integer>("num_basis"),
+    key<&D::radial_basis, &J::text>("radial_basis"),
+    key<&D::cutoff_function, &J::text>("cutoff_function"),
+    key<&D::zbl_inner, &J::number>("zbl_inner"),
+    key<&D::zbl_outer, &J::number>("zbl_outer"),
+    key<&D::norm_epsilon, &J::number>("norm_epsilon"),
+    key<&D::energy_shifts, numbers>("energy_shifts"),
+    key<&D::energy_scales, numbers>("energy_scales"),
+    key<&D::max_l, &J::integer>("max_l"),
+    key<&D::hidden_l, &J::integer>("hidden_l"),
+    key<&D::correlation, &J::integer>("correlation"),
+    key<&D::residual_first, &J::flag>("residual_first"),
+    key<&D::density, &J::flag>("density"),
+    key<&D::cutoff_power, &J::integer>("cutoff_power"),
+    key<&D::distance_transform, &J::text>("distance_transform"),
+    key<&D::radial_hidden, &J::integer>("radial_hidden"),
+    key<&D::radial_layers, &J::integer>("radial_layers"),
+    key<&D::readout_hidden, &J::integer>("readout_hidden"),
+    key<&D::neighbors, &J::number>("neighbors"),
+    key<&D::covalent_radii, numbers>("covalent_radii"),
+    key<&D::zbl_power, &J::integer>("zbl_power"),
+    key<&D::zbl_scale, &J::number>("zbl_scale"),
+    key<&D::committee, &J::integer>("committee"),
+    key<&D::deviation_scales, numbers>("deviation_scales"),
+    {"node_types",
+     [](D& d, const J& v) {
+       for (const J& each : v.list()) d.node_types.push_back(each.text());
+     },
+     [](const D& d) -> OrderedJson { return d.node_types; }, true},
+    edge_types_key(),
+    {"inputs",
+     [](D& d, const J& v) {
+       for (const std::string& type : v.keys()) d.inputs[type] = v.at(type.c_str()).integer();
+     },
+     [](const D& d) -> OrderedJson { return d.inputs; }},
+    key<&D::weights, &J::text>("weights"),
+};
 
 bool reads(const std::string& type, const std::string& key) {
   static const Names of_all_types{"type",   "in_feats",   "hidden", "out_feats",
@@ -317,7 +315,7 @@ void require_known_keys(const JsonValue& file, const std::string& type) {
   for (const std::string& name : file.keys()) {
     if (name == version_key || reads(type, name)) continue;
     Names expected{version_key};
-    for (const Key& key : keys())
+    for (const Key& key : all_keys)
       if (reads(type, key.name)) expected.push_back(key.name);
     throw InputError(concat(file.place(), " has the key '", name, "', which a network of type ", type,
                             " has not, expected ", alternatives(expected)));
@@ -463,7 +461,7 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   d.type = file.at("type").text();
   require_type(find_type(d.type) != nullptr, d.type, where);
   require_known_keys(file, d.type);
-  for (const Key& key : keys())
+  for (const Key& key : all_keys)
     if (reads(d.type, key.name) && (is_required(key, d.type) || file.has(key.name)))
       key.read(d, file.at(key.name));
   require<InputError>(
@@ -478,22 +476,24 @@ std::string ModelDescription::to_json() const {
   const ModelDescription d = checked();
   OrderedJson json;
   json[version_key] = version;
-  for (const Key& key : keys()) {
+  for (const Key& key : all_keys) {
     const std::string name = key.name;
-    const bool is_said =
-        (name == "weights" && weights.empty()) || (name == "out_heads" && !heads_of_layers.empty()) ||
-        (name == "edge_feats" && edge_feats == 0) || (name.starts_with("zbl") && zbl_outer == 0) ||
-        ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
-        (name == "covalent_radii" && !reads_radii()) || (name == "zbl_scale" && zbl_power == 0) ||
-        ((name == "committee" || name == "deviation_scales") && committee == 1) ||
-        (name == "inputs" && inputs.empty());
+    const bool is_said = (name == "weights" && weights.empty()) ||
+                         (name == "out_heads" && !heads_of_layers.empty()) ||
+                         (name == "edge_feats" && edge_feats == 0) ||
+                         ((name == "zbl_inner" || name == "zbl_outer") && zbl_outer == 0) ||
+                         ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
+                         (name == "covalent_radii" && !reads_radii()) ||
+                         ((name == "zbl_power" || name == "zbl_scale") && zbl_power == 0) ||
+                         ((name == "committee" || name == "deviation_scales") && committee == 1) ||
+                         (name == "inputs" && inputs.empty());
     if (reads(type, name) && !is_said) json[name] = key.write(d);
   }
   return json.dump();
 }
 
 void add_arguments(CollectiveCall& call, const ModelDescription& description) {
-  for (const Key& key : keys())
+  for (const Key& key : all_keys)
     if (reads(description.type, key.name)) call.equal(key.name, key.write(description).dump());
 }
 

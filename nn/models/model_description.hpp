@@ -19,8 +19,8 @@ namespace sar { inline namespace SAR_PRECISION {
 
 class JsonValue;
 
-/// Describes a network of GraphModel, GraphModel or Potential. docs/models.md explains each key and lists
-/// the types that read it. A small example:
+/// Describes a network of GraphModel or Potential. docs/models.md explains each key and lists the types that
+/// read it. A small example:
 ///
 ///     {"sar_model": 1, "type": "sage", "in_feats": 8, "hidden": 64, "out_feats": 3, "layers": 3}
 ///

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
-
 namespace {
 
 constexpr const char* digits = "0123456789";
@@ -65,6 +65,172 @@ std::optional<RelationLeaf> relation_of(const std::string& leaf) {
   return cut(0, ".", "__");
 }
 
+/// A tensor's name in another library and in the model, both without the name of the layer. A `from` with a
+/// final dot is the beginning of a name.
+struct WeightSpelling {
+  std::string_view from, to;
+  WeightLayout layout = WeightLayout::same;
+};
+
+/// The names that are recognized; the first one that fits is taken.
+constexpr WeightSpelling weight_spellings[] = {
+    // SAGEConv: PyG from 1.6 on; DGL before 1.0 (one bias)
+    {"lin_l.weight", "fc_neigh.weight"},
+    {"lin_l.bias", "fc_self.bias"},
+    {"lin_r.weight", "fc_self.weight"},
+    {"bias", "fc_self.bias"},
+    // GCNConv: PyG from 2.0 on; PyG 1.x has the names and layouts of DGL's GraphConv
+    {"lin.weight", "weight", WeightLayout::transposed},
+    // GATConv: PyG from 2.4 on (lin), 2.0 to 2.3 (lin_src, lin_dst: shared), 1.6 and 1.7 (lin_l, lin_r:
+    // shared)
+    {"lin.weight", "fc.weight"},
+    {"att_src", "attn_l"},
+    {"att_dst", "attn_r"},
+    {"att_l", "attn_l"},
+    {"att_r", "attn_r"},
+    {"res.weight", "res_fc.weight"},
+    {"bias", "bias", WeightLayout::one_head},
+    {"bias", "res_fc.bias"},
+    {"bias", "res_fc.bias", WeightLayout::one_head},
+    // GATConv between nodes of two types: PyG from 2.0 on, then 1.6 and 1.7
+    {"lin_src.weight", "fc_src.weight"},
+    {"lin_dst.weight", "fc_dst.weight"},
+    // GATv2Conv: PyG from 1.7 on
+    {"lin_l.weight", "fc_src.weight"},
+    {"lin_l.bias", "fc_src.bias"},
+    {"lin_r.weight", "fc_dst.weight"},
+    {"lin_r.bias", "fc_dst.bias"},
+    {"att", "attn"},
+    {"bias", "fc_src.bias", WeightLayout::added},
+    // GINConv around PyG's Sequential, PyG's MLP and the MLP of DGL's example
+    {"nn.lins.0.", "apply_func.0."},
+    {"nn.norms.0.module.", "apply_func.1."},
+    {"nn.norms.0.", "apply_func.1."},
+    {"nn.lins.1.", "apply_func.3."},
+    {"nn.", "apply_func."},
+    {"apply_func.linears.0.", "apply_func.0."},
+    {"apply_func.batch_norm.", "apply_func.1."},
+    {"apply_func.linears.1.", "apply_func.3."},
+    // PyG's RGCNConv
+    {"weight", "linear_r.W"},
+    {"comp", "linear_r.coeff"},
+    {"root", "loop_weight"},
+    {"bias", "h_bias"},
+    // PyG's BatchNorm
+    {"module.", ""},
+};
+
+/// The name of a layer, or of a list of numbered layers, in other programs and in the model.
+struct LayerSpelling {
+  std::string_view from, to;
+};
+
+/// The names of layers that are taken before others of the same shapes.
+constexpr LayerSpelling layer_spellings[] = {
+    // networks of arXiv 2406.08993, for medium and large graphs
+    {"local_convs", "layers"},
+    {"local_convs", "convs"},
+    {"pred_local", "lin"},
+    {"pred_linear", "lin"},
+    {"node_encoder", "lin_in"},
+    {"lns", "norms"},
+    // examples of PyG and DGL
+    {"convs", "layers"},
+    {"conv", "layers"},
+    {"conv", "convs"},
+    {"norms", "bns"},
+    {"linear", "lins"},
+    {"linears", "lins"},
+    {"lin", "lins"},
+    {"input_linear", "lin_in"},
+    {"output_linear", "lin"},
+    {"head", "lin"},
+    {"classifier", "lin"},
+};
+
+/// A tensor that the library has once for both ends of an edge, in files under one name or under two. Of two,
+/// `from` is then an equal copy of the tensor that is taken for `to`; a single one, `from`, is also taken for
+/// `to`, unless the file has another tensor of that end with other values.
+struct SharedSpelling {
+  std::string_view from, to;
+  std::string_view saved;        ///< name of `to` in a file that has both ends
+  std::string_view beside = {};  ///< tensor that the model's layer must have
+};
+
+/// The names of shared tensors, for what weight_spellings do not match.
+constexpr SharedSpelling shared_spellings[] = {
+    // GATConv with one matrix for both ends: PyG 2.0 to 2.3, PyG 1.6 and 1.7, DGL's names of two types
+    {"lin_src.weight", "fc.weight", "lin_src.weight"},
+    {"lin_dst.weight", "fc.weight", "lin_dst.weight"},
+    {"lin_l.weight", "fc.weight", "lin_l.weight"},
+    {"lin_r.weight", "fc.weight", "lin_r.weight"},
+    {"fc_src.weight", "fc.weight", "fc_src.weight"},
+    {"fc_dst.weight", "fc.weight", "fc_dst.weight"},
+    // GATv2Conv with shared weights: PyG, then DGL
+    {"lin_l.weight", "fc_dst.weight", "lin_r.weight", "attn"},
+    {"lin_l.bias", "fc_dst.bias", "lin_r.bias", "attn"},
+    {"lin_r.weight", "fc_src.weight", "lin_l.weight", "attn"},
+    {"lin_r.bias", "fc_src.bias", "lin_l.bias", "attn"},
+    {"fc_src.weight", "fc_dst.weight", "fc_dst.weight", "attn"},
+    {"fc_src.bias", "fc_dst.bias", "fc_dst.bias", "attn"},
+    {"fc_dst.weight", "fc_src.weight", "fc_src.weight", "attn"},
+    {"fc_dst.bias", "fc_src.bias", "fc_src.bias", "attn"},
+    {"fc.weight", "fc_src.weight", "fc_src.weight", "attn"},
+    {"fc.bias", "fc_src.bias", "fc_src.bias", "attn"},
+    {"fc.weight", "fc_dst.weight", "fc_dst.weight", "attn"},
+    {"fc.bias", "fc_dst.bias", "fc_dst.bias", "attn"},
+};
+
+/// Returns whether a tensor of the shape `file` can be converted to one of the shape `model`.
+bool has_layout(WeightLayout layout, const std::vector<Index>& file, const std::vector<Index>& model) {
+  const auto is_single = [](const auto& shape) {
+    return std::ranges::all_of(shape, [](Index n) { return n == 1; });
+  };
+  switch (layout) {
+    case WeightLayout::same:
+      return file == model || (file.size() + model.size() == 1 && is_single(file) && is_single(model));
+    case WeightLayout::transposed:
+      return file.size() == 2 && model.size() == 2 && file[0] == model[1] && file[1] == model[0];
+    case WeightLayout::one_head:
+    case WeightLayout::added:
+      return file.size() == 1 && model.size() == 1 && file[0] > 0 && model[0] % file[0] == 0;
+  }
+  return false;
+}
+
+/// Returns whether a name begins with a part of a layer that the libraries call so: "lin_l" of
+/// "lin_l.weight".
+bool begins_with_part(const std::string& name) {
+  static const std::set<std::string> parts = [] {
+    std::set<std::string> heads;
+    for (const WeightSpelling& each : weight_spellings)
+      for (const std::string_view side : {each.from, each.to})
+        if (const std::size_t dot = side.find('.'); dot != std::string_view::npos && side != "module.")
+          heads.emplace(side.substr(0, dot));
+    return heads;
+  }();
+  const std::size_t dot = name.find('.');
+  return dot != std::string::npos && parts.contains(name.substr(0, dot));
+}
+
+/// The tensors of a layer.
+struct WeightLayer {
+  std::string prefix;  ///< "convs.1"; empty: the network is a single layer
+  std::string stem;    ///< "convs" of "convs.1", "conv" of "conv1"
+  Index number = -1;
+  bool is_renamed = false;  ///< by the caller's WeightNames
+  /// Keyed by the rest of the name after the prefix and its dot. Parts of a relation begin with
+  /// "mods.RELATION.", where RELATION is the name of the relation, or "SOURCE__NAME__DESTINATION" if the
+  /// layer has several of that name.
+  std::map<std::string, const NamedShape*> leaves = {};
+
+  /// Returns "convs" for the stem "encoder.convs".
+  [[nodiscard]] std::string list() const { return stem.substr(stem.rfind('.') + 1); }
+  [[nodiscard]] bool is_norm() const {
+    return leaves.contains("running_mean") || leaves.contains("module.running_mean");
+  }
+};
+
 /// Returns the layer of a name: "convs.1" for "convs.1.lin.weight", "conv1" for "conv1.weight".
 WeightLayer layer_of(const std::string& name) {
   std::size_t begin = 0;
@@ -114,8 +280,11 @@ void name_relations(WeightLayer& layer) {
   if (named.size() == layer.leaves.size()) layer.leaves = std::move(named);
 }
 
-}  // namespace
-
+/// Groups tensors into layers, in the order of their first tensors. The prefix of a layer ends with the first
+/// component that is a number or ends with one, before a part that the libraries name ("lin_l"), or else
+/// before the last component. Relations may have the names of DGL's HeteroGraphConv, of PyG's HeteroConv and
+/// of its to_hetero(). A layer that is nothing but lin.weight and lin.bias is a linear layer called `lin`.
+/// The layers refer to `tensors`.
 std::vector<WeightLayer> layers_of(const std::vector<NamedShape>& tensors) {
   std::vector<WeightLayer> layers;
   std::map<std::string, std::size_t> places;  // keyed by prefix
@@ -133,6 +302,8 @@ std::vector<WeightLayer> layers_of(const std::vector<NamedShape>& tensors) {
   return layers;
 }
 
+/// Makes layers lins.N of the residual connections inside layers N of attention: res.weight of PyG,
+/// res_fc.weight and res_fc.bias of DGL.
 void split_residuals(std::vector<WeightLayer>& layers) {
   std::vector<WeightLayer> linears;
   for (WeightLayer& layer : layers)
@@ -146,6 +317,8 @@ void split_residuals(std::vector<WeightLayer>& layers) {
   layers.insert(layers.end(), linears.begin(), linears.end());
 }
 
+/// Names the other bias of each residual connection, lins.N.bias, and of its convolution, where both
+/// have the same shape: a file may have only one of them, because their sum counts.
 void mark_added_biases(std::vector<NamedShape>& model) {
   for (NamedShape& linear : model) {
     const std::size_t at = linear.name.rfind("lins."), end = linear.name.rfind(".bias");
@@ -162,138 +335,6 @@ void mark_added_biases(std::vector<NamedShape>& model) {
   }
 }
 
-const std::vector<WeightSpelling>& weight_spellings() {
-  static const std::vector<WeightSpelling> all{
-      // SAGEConv: PyG from 1.6 on; DGL before 1.0 (one bias)
-      {"lin_l.weight", "fc_neigh.weight"},
-      {"lin_l.bias", "fc_self.bias"},
-      {"lin_r.weight", "fc_self.weight"},
-      {"bias", "fc_self.bias"},
-      // GCNConv: PyG from 2.0 on; PyG 1.x has the names and layouts of DGL's GraphConv
-      {"lin.weight", "weight", WeightLayout::transposed},
-      // GATConv: PyG from 2.4 on (lin), 2.0 to 2.3 (lin_src, lin_dst: shared), 1.6 and 1.7 (lin_l, lin_r:
-      // shared)
-      {"lin.weight", "fc.weight"},
-      {"att_src", "attn_l"},
-      {"att_dst", "attn_r"},
-      {"att_l", "attn_l"},
-      {"att_r", "attn_r"},
-      {"res.weight", "res_fc.weight"},
-      {"bias", "bias", WeightLayout::one_head},
-      {"bias", "res_fc.bias"},
-      {"bias", "res_fc.bias", WeightLayout::one_head},
-      // GATConv between nodes of two types: PyG from 2.0 on, then 1.6 and 1.7
-      {"lin_src.weight", "fc_src.weight"},
-      {"lin_dst.weight", "fc_dst.weight"},
-      // GATv2Conv: PyG from 1.7 on
-      {"lin_l.weight", "fc_src.weight"},
-      {"lin_l.bias", "fc_src.bias"},
-      {"lin_r.weight", "fc_dst.weight"},
-      {"lin_r.bias", "fc_dst.bias"},
-      {"att", "attn"},
-      {"bias", "fc_src.bias", WeightLayout::added},
-      // GINConv around PyG's Sequential, PyG's MLP and the MLP of DGL's example
-      {"nn.lins.0.", "apply_func.0."},
-      {"nn.norms.0.module.", "apply_func.1."},
-      {"nn.norms.0.", "apply_func.1."},
-      {"nn.lins.1.", "apply_func.3."},
-      {"nn.", "apply_func."},
-      {"apply_func.linears.0.", "apply_func.0."},
-      {"apply_func.batch_norm.", "apply_func.1."},
-      {"apply_func.linears.1.", "apply_func.3."},
-      // PyG's RGCNConv
-      {"weight", "linear_r.W"},
-      {"comp", "linear_r.coeff"},
-      {"root", "loop_weight"},
-      {"bias", "h_bias"},
-      // PyG's BatchNorm
-      {"module.", ""},
-  };
-  return all;
-}
-
-const std::vector<LayerSpelling>& layer_spellings() {
-  static const std::vector<LayerSpelling> all{
-      // networks of arXiv 2406.08993, for medium and large graphs
-      {"local_convs", "layers"},
-      {"local_convs", "convs"},
-      {"pred_local", "lin"},
-      {"pred_linear", "lin"},
-      {"node_encoder", "lin_in"},
-      {"lns", "norms"},
-      // examples of PyG and DGL
-      {"convs", "layers"},
-      {"conv", "layers"},
-      {"conv", "convs"},
-      {"norms", "bns"},
-      {"linear", "lins"},
-      {"linears", "lins"},
-      {"lin", "lins"},
-      {"input_linear", "lin_in"},
-      {"output_linear", "lin"},
-      {"head", "lin"},
-      {"classifier", "lin"},
-  };
-  return all;
-}
-
-const std::vector<SharedSpelling>& shared_spellings() {
-  static const std::vector<SharedSpelling> all{
-      // GATConv with one matrix for both ends: PyG 2.0 to 2.3, PyG 1.6 and 1.7, DGL's names of two types
-      {"lin_src.weight", "fc.weight", "lin_src.weight"},
-      {"lin_dst.weight", "fc.weight", "lin_dst.weight"},
-      {"lin_l.weight", "fc.weight", "lin_l.weight"},
-      {"lin_r.weight", "fc.weight", "lin_r.weight"},
-      {"fc_src.weight", "fc.weight", "fc_src.weight"},
-      {"fc_dst.weight", "fc.weight", "fc_dst.weight"},
-      // GATv2Conv with shared weights: PyG, then DGL
-      {"lin_l.weight", "fc_dst.weight", "lin_r.weight", "attn"},
-      {"lin_l.bias", "fc_dst.bias", "lin_r.bias", "attn"},
-      {"lin_r.weight", "fc_src.weight", "lin_l.weight", "attn"},
-      {"lin_r.bias", "fc_src.bias", "lin_l.bias", "attn"},
-      {"fc_src.weight", "fc_dst.weight", "fc_dst.weight", "attn"},
-      {"fc_src.bias", "fc_dst.bias", "fc_dst.bias", "attn"},
-      {"fc_dst.weight", "fc_src.weight", "fc_src.weight", "attn"},
-      {"fc_dst.bias", "fc_src.bias", "fc_src.bias", "attn"},
-      {"fc.weight", "fc_src.weight", "fc_src.weight", "attn"},
-      {"fc.bias", "fc_src.bias", "fc_src.bias", "attn"},
-      {"fc.weight", "fc_dst.weight", "fc_dst.weight", "attn"},
-      {"fc.bias", "fc_dst.bias", "fc_dst.bias", "attn"},
-  };
-  return all;
-}
-
-bool has_layout(WeightLayout layout, const std::vector<Index>& file, const std::vector<Index>& model) {
-  const auto is_single = [](const auto& shape) {
-    return std::ranges::all_of(shape, [](Index n) { return n == 1; });
-  };
-  switch (layout) {
-    case WeightLayout::same:
-      return file == model || (file.size() + model.size() == 1 && is_single(file) && is_single(model));
-    case WeightLayout::transposed:
-      return file.size() == 2 && model.size() == 2 && file[0] == model[1] && file[1] == model[0];
-    case WeightLayout::one_head:
-    case WeightLayout::added:
-      return file.size() == 1 && model.size() == 1 && file[0] > 0 && model[0] % file[0] == 0;
-  }
-  return false;
-}
-
-bool begins_with_part(const std::string& name) {
-  static const std::set<std::string> parts = [] {
-    std::set<std::string> heads;
-    for (const WeightSpelling& each : weight_spellings())
-      for (const std::string& side : {each.from, each.to})
-        if (const std::size_t dot = side.find('.'); dot != std::string::npos && side != "module.")
-          heads.insert(side.substr(0, dot));
-    return heads;
-  }();
-  const std::size_t dot = name.find('.');
-  return dot != std::string::npos && parts.contains(name.substr(0, dot));
-}
-
-namespace {
-
 /// A leaf as the relation that it belongs to, "mods.RELATION." or empty, and the rest.
 struct SplitLeaf {
   std::string head, rest;
@@ -306,13 +347,23 @@ SplitLeaf split_leaf(const std::string& leaf) {
 }
 
 /// Returns "lin_l." for "lin_l.weight".
-std::string part_of(const std::string& name) {
-  return name.substr(0, name.find('.') + 1);
+std::string part_of(std::string_view name) {
+  return std::string(name.substr(0, name.find('.') + 1));
 }
 
 Index size_of(const NamedShape& tensor) {
   return std::accumulate(tensor.shape.begin(), tensor.shape.end(), Index{1}, std::multiplies<>());
 }
+
+struct LayerMatch {
+  std::vector<WeightLink> links;
+  std::vector<const NamedShape*> file, model;  ///< without a partner
+  std::vector<std::string> missing;            ///< counters of the model that the file may lack
+  std::vector<const NamedShape*> zeros;        ///< biases of the model that the file may lack, beside another
+  std::string difference;  ///< two tensors of the file that should be equal, for messages; may be empty
+
+  [[nodiscard]] bool is_complete() const { return file.empty() && model.empty(); }
+};
 
 class LayerMatcher {
  public:
@@ -351,17 +402,17 @@ class LayerMatcher {
   bool link_by_name(const std::string& leaf, const NamedShape& tensor) {
     const auto [head, rest] = split_leaf(leaf);
     if (take(tensor, leaf, WeightLayout::same, head)) return true;
-    return std::ranges::any_of(weight_spellings(), [&](const WeightSpelling& each) {
+    return std::ranges::any_of(weight_spellings, [&](const WeightSpelling& each) {
       const bool fits = each.from.ends_with('.') ? rest.starts_with(each.from) : rest == each.from;
-      return fits && take(tensor, head + each.to + rest.substr(each.from.size()), each.layout, head);
+      return fits && take(tensor, concat(head, each.to, rest.substr(each.from.size())), each.layout, head);
     });
   }
 
   /// Calls use(row, target) for the rows of shared tensors that fit, until it returns true.
   template <class Use>
   bool any_shared(const std::string& head, const Use& use) {
-    return std::ranges::any_of(shared_spellings(), [&](const SharedSpelling& row) {
-      return (row.beside.empty() || model_.leaves.contains(head + row.beside)) && use(row);
+    return std::ranges::any_of(shared_spellings, [&](const SharedSpelling& row) {
+      return (row.beside.empty() || model_.leaves.contains(concat(head, row.beside))) && use(row);
     });
   }
 
@@ -370,10 +421,10 @@ class LayerMatcher {
   bool link_copy(const std::string& leaf, const NamedShape& tensor) {
     const auto [head, rest] = split_leaf(leaf);
     return any_shared(head, [&](const SharedSpelling& row) {
-      const auto target = model_.leaves.find(head + row.to);
+      const auto target = model_.leaves.find(concat(head, row.to));
       if (rest != row.from || target == model_.leaves.end() || tensor.shape != target->second->shape)
         return false;
-      if (take(tensor, head + row.to, WeightLayout::same, head)) return true;
+      if (take(tensor, target->first, WeightLayout::same, head)) return true;
       const auto taken = std::ranges::find(match_.links, target->second->name, &WeightLink::model);
       if (taken == match_.links.end()) return false;
       if (!same_values_(taken->file, tensor.name)) {
@@ -400,13 +451,13 @@ class LayerMatcher {
   bool link_other_end(const std::string& leaf, const NamedShape& tensor) {
     const auto [head, rest] = split_leaf(leaf);
     return any_shared(head, [&](const SharedSpelling& row) {
-      const auto source = file_.leaves.find(head + row.from);
+      const auto source = file_.leaves.find(concat(head, row.from));
       if (rest != row.to || source == file_.leaves.end() || source->second->shape != tensor.shape ||
           !has_same_values(head, part_of(row.saved), part_of(row.from)))
         return false;
       const std::string& name = source->second->name;
       link(*source->second, tensor, WeightLayout::same,
-           name.substr(0, name.size() - row.from.size()) + row.saved);
+           concat(name.substr(0, name.size() - row.from.size()), row.saved));
       return true;
     });
   }
@@ -427,8 +478,7 @@ class LayerMatcher {
   LayerMatch match_ = {};
 };
 
-}  // namespace
-
+/// Links the tensors by the names of the model, of DGL and of PyTorch Geometric.
 LayerMatch match_layer(const WeightLayer& file, const WeightLayer& model, SameValues same_values) {
   if (file.is_norm() != model.is_norm()) {
     LayerMatch none;
@@ -438,8 +488,6 @@ LayerMatch match_layer(const WeightLayer& file, const WeightLayer& model, SameVa
   }
   return LayerMatcher(file, model, same_values).run();
 }
-
-namespace {
 
 /// The tensors of a file under the names that matching uses.
 struct KnownNames {
@@ -585,14 +633,14 @@ class Matcher {
 
   /// Takes the first layer of the file that fits and is called as the layer, or by another name for it.
   bool take_spelled(const WeightLayer& layer) {
-    const auto take_of = [&](const std::string& list) {
+    const auto take_of = [&](std::string_view list) {
       const auto found = std::ranges::find_if(file_, [&](const WeightLayer& each) {
         return each.list() == list && (each.number < 0) == (layer.number < 0) && !each.is_renamed &&
                match_layer(each, layer, same_values_).is_complete();
       });
       return found != file_.end() && take(found, layer);
     };
-    return take_of(layer.list()) || std::ranges::any_of(layer_spellings(), [&](const LayerSpelling& each) {
+    return take_of(layer.list()) || std::ranges::any_of(layer_spellings, [&](const LayerSpelling& each) {
              return each.to == layer.list() && take_of(each.from);
            });
   }
@@ -771,4 +819,5 @@ WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector
   }
   return match;
 }
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar
