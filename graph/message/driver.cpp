@@ -65,8 +65,8 @@ WireFormatPtr wire_of(NumberType type, HaloFormat format, Index row_size, const 
 
 GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, const HaloDraws& draws,
                      const Shape& rows, const Travels& travels) {
-  const bool halves = travels.fetch ? travels.fetched_type == NumberType::bfloat16
-                                    : travels.pushed_type == NumberType::bfloat16;
+  const NumberType type = travels.fetch || travels.kept ? travels.fetched_type : travels.pushed_type;
+  const bool halves = type == NumberType::bfloat16;
   const StageRows sizes = stage_rows(graph, options, rows, halves ? NumberType::bfloat16 : NumberType::reals,
                                      travels.fetch && travels.push);
   if (travels.push) {
@@ -272,10 +272,15 @@ void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& 
               : reads_rows        ? "source rows and gradients"
                                   : "gradients of source rows",
               src_shape);
-  const bool fetches = travels && reads_rows && driver.kept_ == nullptr;
+  const bool kept = travels && reads_rows && driver.kept_ != nullptr;
+  const bool fetches = travels && reads_rows && !kept;
   const bool pushes = travels && grad_src.defined();
   GraphPlan plan(graph, driver.options_, driver.draws_, src_shape,
-                 {.fetch = fetches, .push = pushes, .fetched_type = src.type(), .pushed_type = stage_type_});
+                 {.fetch = fetches,
+                  .push = pushes,
+                  .kept = kept,
+                  .fetched_type = src.type(),
+                  .pushed_type = stage_type_});
   if (pushes) {
     if (!accumulate) grad_src.set_zero();  // gradients of others come at any time
     accumulate = true;
@@ -284,7 +289,7 @@ void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& 
   }
   if (fetches)
     rows_.emplace(graph.remote, graph.comm, src, std::move(plan.fetch), nullptr);
-  else if (travels && reads_rows)
+  else if (kept)
     rows_.emplace(graph.remote, *driver.kept_);
   else if (pushes)
     rows_.emplace(graph.remote, push_stages_);
@@ -324,7 +329,9 @@ void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& 
 void BackwardPass::send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel,
                         const TypedRows& grad_src) {
   for (Index begin = stage.begin; begin < stage.end;) {
-    const HaloStage& part = push_stages_[next_++];
+    const HaloStage& part = push_stages_.at(next_++);
+    require(part.begin == begin && part.end <= stage.end, "a push stage of rows ", part.begin, " to ",
+            part.end, " does not divide the stage of rows ", stage.begin, " to ", stage.end);
     TypedRows gradient(src_shape.with_rows(part.size()), stage_type_);
     compute_gradients(kernel, stage.of_sources(part.begin, part.end, src_shape.row_size()), gradient, 0,
                       false);

@@ -52,6 +52,8 @@ struct GraphPlan {
   struct Travels {
     bool fetch = false;  ///< source rows
     bool push = false;   ///< their gradients
+    bool kept =
+        false;  ///< the stages of an earlier fetch of rows of fetched_type are read, which the push divides
     NumberType fetched_type =
         NumberType::reals;  ///< rows in bfloat16, and gradients in bfloat16 or exact sums,
     NumberType pushed_type = NumberType::reals;  ///< travel as they are stored, whatever the halo format

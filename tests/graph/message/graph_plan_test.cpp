@@ -42,6 +42,31 @@ TEST_CASE("every way to build a plan has each edge from another rank in one stag
       }
 }
 
+TEST_CASE("gradients of another number type divide the stages of rows that were kept") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("plan", 400, 400, 3000, 3);
+  const Graph manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  for (const Index max_halo_bytes : {100, 448, 672, 1000}) {
+    const GraphOptions options{.mode = HaloMode::sequential, .max_halo_bytes = max_halo_bytes};
+    const auto plan = [&](const GraphPlan::Travels& travels) {
+      return GraphPlan(manager.topology(), options, {}, Shape{1, 6}, travels);
+    };
+    for (const NumberType pushed : {NumberType::reals, NumberType::exact_sums, NumberType::bfloat16}) {
+      const auto kept = plan({.fetch = true, .fetched_type = NumberType::bfloat16}).fetch.halo;
+      const auto push =
+          plan({.push = true, .kept = true, .fetched_type = NumberType::bfloat16, .pushed_type = pushed})
+              .push.halo;
+      std::size_t next = 0;
+      for (const HaloStage& held : kept) {
+        Index divided = 0;
+        while (divided < held.size()) divided += push.at(next++).size();
+        CHECK(divided == held.size());
+      }
+      CHECK(next == push.size());
+    }
+  }
+}
+
 TEST_CASE("gradients alone may be in flight as a stage of a fetch each way, beside a fetch half of one") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("plan", 90, 90, 700, 3);

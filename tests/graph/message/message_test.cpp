@@ -557,3 +557,33 @@ TEST_CASE("edge data given by edge id lands in edge order") {
   if (comm.size() > 1)
     CHECK_THROWS_AS((void)fetch_edge_rows(graph, ids, own(ids, comm.rank() == 1 ? 1 : 2)), ShapeError);
 }
+
+TEST_CASE("a hub's sums of several numbers an edge keep their digits, also beside gradients of the numbers") {
+  constexpr Index leaves = 100'000, width = 4, heads = 2;
+  WholeGraph star{"hub", leaves + 1, leaves + 1, true, {}, {}};
+  for (Index v = 1; v <= leaves; ++v)
+    for (const auto& [u, w] : {std::pair{v, Index{0}}, std::pair{Index{0}, v}}) {
+      star.src.push_back(u);
+      star.dst.push_back(w);
+    }
+  const Communicator comm = Communicator::world();
+  const Books books{PartitionBook::even(star.num_src, comm.size()),
+                    PartitionBook::even(star.num_dst, comm.size())};
+  const Graph graph = shard(comm, star, books, {});
+  constexpr real tenth = 0.1F;
+  Variable x(Tensor::full({graph.num_nodes(), heads, width / heads}, tenth), true);
+  for (const bool wants_dw : {true, false}) {
+    const Variable w(Tensor::full({graph.num_edges(), heads, 1}, real{1}), wants_dw);
+    x.zero_grad();
+    Tape tape;
+    const Variable y = graph.update_all(fn::u_mul_e(x, w), Reduce::sum);
+    tape.backward(y, Tensor::full(y.shape(), tenth));
+    if (comm.rank() > 0) continue;
+    const double expected = static_cast<double>(leaves) * static_cast<double>(tenth);
+    for (Index j = 0; j < width; ++j) {
+      // parts of 1,024 edges are sums in `real`; one sum in single precision would be wrong by 1.4e-4 of it
+      CHECK(y.value().row(0)[j] == doctest::Approx(expected).epsilon(2e-5));
+      CHECK(x.grad().row(0)[j] == doctest::Approx(expected).epsilon(2e-5));
+    }
+  }
+}

@@ -409,13 +409,18 @@ TEST_CASE("kernels of reals: the same sums of widened rows, rounded once; gradie
        }},
   };
   const Communicator comm = Communicator::world();
-  for (const WholeGraph& whole : square_graphs())
+  std::vector<WholeGraph> graphs = square_graphs();
+  graphs.push_back(random_graph("several stages", 400, 400, 3000, 5));
+  for (const WholeGraph& whole : graphs)
     for (const Kind& kind : kinds)
-      for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
+      for (const GraphOptions& options :
+           {GraphOptions{.mode = HaloMode::rematerialize}, GraphOptions{.mode = HaloMode::one_shot},
+            // stages of 56 rows in bfloat16; of reals, they would be sent in parts of 3
+            GraphOptions{.mode = HaloMode::sequential, .max_halo_bytes = 56 * 6 * 2}}) {
         CAPTURE(whole.name);
         CAPTURE(kind.name);
         const Books books = test_books(whole, comm.size()).back();
-        const Graph graph = shard(comm, whole, books, {.mode = mode});
+        const Graph graph = shard(comm, whole, books, options);
         const Tensor rows = my_rows(rounded_tensor({whole.num_src, kind.width}, 1), books.src, comm.rank());
         const Shape w_shape = kind.weight_of_edges ? Shape{graph.num_edges(), kind.weight[0]} : kind.weight;
         std::vector<Index> types(static_cast<std::size_t>(graph.num_edges()));
