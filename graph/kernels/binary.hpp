@@ -32,6 +32,9 @@
 ///     dx[u]  = sum over out-edges of z_v
 ///     dy[v]  = the gradient of y_v in (sum over in-edges of x_u) op y_v
 ///
+/// The first is a gather_sum, which adds the parts of long rows in double precision. Where a kernel visits
+/// one edge at a time, a row is one sum in `real`: its rounding error grows with the number of its edges.
+///
 /// Each of these three gathers one row per edge. The backward pass stores z, one row of the width of u for
 /// each destination.
 #pragma once

@@ -3,11 +3,11 @@
 /// Linear aggregation; the head of linear.hpp has the formulas.
 ///
 /// With one head, the forward pass is one gather_sum, and so is the backward pass unless dw is required.
-/// Otherwise they iterate over batches of edges (edge_batches.hpp): weighted_sum() gathers rows of x and
-/// adds them, weighted per head, to the destination's row in registers. weighted_sum_backward() iterates
-/// over the transpose and gathers rows of g; one loop computes the dot products for dw and the weighted
-/// sums for dx, with x_u and dx_u in registers. Both prefetch the rows of the next batch, and the backward
-/// pass also its weights and their gradients.
+/// Otherwise they iterate over batches of edges (edge_batches.hpp), those of long rows in parts.
+/// weighted_sum() gathers rows of x and adds them, weighted per head, to the destination's row in registers.
+/// weighted_sum_backward() iterates over the transpose and gathers rows of g; one loop computes the dot
+/// products for dw and the weighted sums for dx, with x_u and dx_u in registers. Both prefetch the rows of
+/// the next batch, and the backward pass also its weights and their gradients.
 /// Exact sums are a gather_sum of their own, also with several heads and after a pass for dw.
 #include <sar/core/simd/row_sums.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
@@ -106,25 +106,26 @@ struct WeightedBackward {
     const lanes::RowsOf<X> rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
     const real* factor = &coefficients.values[seg.first * o.heads];
     const real* keep = accumulate || !seg.begins ? coefficients.ones.data() : nullptr;
-    const Index column = seg.row * o.width;
+    const Index column = edges.result(seg.row) * o.width;
     real* dot = &dots[seg.first * o.heads];
     if (o.grad_edge_weight == nullptr)
       lanes::add_rows(rows, factor, keep, grad_src + column);
     else if (o.accumulator == Accumulator::exact)
-      dots_in_order(rows, own_row(seg.row), dot);
+      dots_in_order(rows, own_row(edges.row(seg.row)), dot);
     else if (grad_src == nullptr)
-      lanes::dots(rows, own_row(seg.row), dot);
+      lanes::dots(rows, own_row(edges.row(seg.row)), dot);
     else
-      lanes::dots_and_add(rows, own_row(seg.row), dot, factor, keep, grad_src + column);
+      lanes::dots_and_add(rows, own_row(edges.row(seg.row)), dot, factor, keep, grad_src + column);
   }
 };
 
 template <class X>
-void weighted_sum_of(const LinearKernel::Operands& o, const X* rows, const EdgeRows& edges, bool add) {
+void weighted_sum_of(const LinearKernel::Operands& o, const X* rows, const EdgeRows& edges, real* out,
+                     bool add) {
   for_row_blocks(edges, o.width * real_bytes, [&](Index first, Index last) {
     Coefficients coefficients{.o = o};
     for (Index i = first; !add && i < last; ++i)
-      if (edges.size(i) == 0) std::fill_n(o.out.reals() + edges.row(i) * o.width, o.width, real{0});
+      if (edges.size(i) == 0) std::fill_n(out + edges.result(i) * o.width, o.width, real{0});
     for_batches<1, X>(edges, first, last, edges_at_once(o.width, o.heads), {GatheredOf<X>{rows, o.width}},
                       [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
                         for (const Segment& seg : batch) {
@@ -134,7 +135,7 @@ void weighted_sum_of(const LinearKernel::Operands& o, const X* rows, const EdgeR
                           lanes::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
                                           &coefficients.values[seg.first * o.heads],
                                           add || !seg.begins ? coefficients.ones.data() : nullptr,
-                                          o.out.reals() + v * o.width);
+                                          out + edges.result(seg.row) * o.width);
                         }
                       });
   });
@@ -143,16 +144,11 @@ void weighted_sum_of(const LinearKernel::Operands& o, const X* rows, const EdgeR
 template <class X>
 void weighted_sum_backward_of(const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges,
                               const X* grad_out, real* grad_src, bool accumulate) {
-  if (o.width == 0) {  // without columns, dw is 0
-    for (Index k = edges.begin[0]; o.grad_edge_weight != nullptr && k < edges.begin[stage.size()]; ++k)
-      std::fill_n(o.grad_edge_weight + edges.edge(k) * o.heads, o.heads, real{0});
-    return;
-  }
   for_row_blocks(edges, 2 * o.width * real_bytes, [&](Index first, Index last) {
     WeightedBackward<X> pass{
         .o = o, .stage = stage, .edges = edges, .grad_src = grad_src, .accumulate = accumulate};
     for (Index i = first; grad_src != nullptr && !accumulate && i < last; ++i)
-      if (edges.size(i) == 0) std::fill_n(grad_src + i * o.width, o.width, real{0});
+      if (edges.size(i) == 0) std::fill_n(grad_src + edges.result(i) * o.width, o.width, real{0});
     for_batches<1, X>(edges, first, last, edges_at_once(o.width, o.heads), {GatheredOf<X>{grad_out, o.width}},
                       [&](const Batch<1, X>& batch, const Batch<1, X>& next) { pass.take(batch, next); });
   });
@@ -161,13 +157,22 @@ void weighted_sum_backward_of(const LinearKernel::Operands& o, const Stage& stag
 }  // namespace
 
 void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges, bool add) {
-  with_type(stage.rows, [&](const auto* rows) { weighted_sum_of(o, rows, edges, add); });
+  sum_in_parts(edges, o.width, o.out, add, [&](const EdgeRows& rows, TypedNumbers to, bool adds) {
+    with_type(stage.rows, [&](const auto* x) { weighted_sum_of(o, x, rows, to.reals(), adds); });
+  });
 }
 
 void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges,
                            real* grad_src, bool accumulate) {
-  with_type(o.grad_out, [&](const auto* grad_out) {
-    weighted_sum_backward_of(o, stage, edges, grad_out, grad_src, accumulate);
+  if (o.width == 0) {  // without columns, dw is 0
+    for (Index k = edges.begin[0]; o.grad_edge_weight != nullptr && k < edges.begin[stage.size()]; ++k)
+      std::fill_n(o.grad_edge_weight + edges.edge(k) * o.heads, o.heads, real{0});
+    return;
+  }
+  sum_in_parts(edges, o.width, grad_src, accumulate, [&](const EdgeRows& rows, TypedNumbers to, bool adds) {
+    with_type(o.grad_out, [&](const auto* grad_out) {
+      weighted_sum_backward_of(o, stage, rows, grad_out, to.defined() ? to.reals() : nullptr, adds);
+    });
   });
 }
 
