@@ -43,24 +43,6 @@ std::vector<std::string> entries_of(const std::string& directory) {
   return names;
 }
 
-/// The checkpoints of a directory by epoch.
-std::map<int, std::string> checkpoints_in(const std::string& directory) {
-  std::map<int, std::string> found;
-  for (const std::string& name : entries_of(directory)) {
-    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
-    const auto epoch = to_number<int>(
-        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
-    if (epoch && file_name(*epoch) == name) found[*epoch] = (fs::path(directory) / name).string();
-  }
-  return found;
-}
-
-void append_state(const std::string& whose, const std::vector<NamedBuffer>& tensors,
-                  const std::vector<NamedCounter>& counters, StateDict& state) {
-  for (const auto& [name, tensor] : tensors) state.tensors.push_back({whose + name, tensor});
-  for (const auto& [name, value] : counters) state.counters.push_back({whose + name, value});
-}
-
 /// Runs an action on files; what std::filesystem reports becomes an InputError about `path`.
 template <class Action>
 void on_files(const std::string& path, const Action& action) {
@@ -69,6 +51,29 @@ void on_files(const std::string& path, const Action& action) {
   } catch (const fs::filesystem_error& error) {
     throw InputError(concat(path, ": ", error.code().message(), ", expected a directory for checkpoints"));
   }
+}
+
+}  // namespace
+
+std::map<int, std::string> checkpoints_in(const std::string& directory) {
+  std::map<int, std::string> found;
+  on_files(directory, [&] {
+    for (const std::string& name : entries_of(directory)) {
+      if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+      const auto epoch = to_number<int>(
+          std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+      if (epoch && file_name(*epoch) == name) found[*epoch] = (fs::path(directory) / name).string();
+    }
+  });
+  return found;
+}
+
+namespace {
+
+void append_state(const std::string& whose, const std::vector<NamedBuffer>& tensors,
+                  const std::vector<NamedCounter>& counters, StateDict& state) {
+  for (const auto& [name, tensor] : tensors) state.tensors.push_back({whose + name, tensor});
+  for (const auto& [name, value] : counters) state.counters.push_back({whose + name, value});
 }
 
 /// What a killed run has left.
@@ -164,7 +169,7 @@ Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
       fs::create_directories(directory_);
       try {
         const DirectoryLock lock = lock_directory(directory_, std::chrono::milliseconds(0));
-        remove_unfinished(directory_);
+        if (lock.use_count() == 1) remove_unfinished(directory_);  // otherwise this process may write there
       } catch (const InputError&) {  // of a run that goes on; its checkpoints can be read
       }
     });
@@ -227,9 +232,10 @@ void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, c
       for (const auto& [name, tensor] : state.tensors)
         tensors.push_back({name, options_.beside ? tensor.clone() : tensor});
       auto write = [directory = directory_, keep = options_.keep_last, path, metadata,
-                    integers = integers_of(path, state.counters), tensors = std::move(tensors)] {
+                    integers = integers_of(path, state.counters), tensors = std::move(tensors)]() mutable {
+        const std::vector<NamedTensor> written = std::move(tensors);  // freed when they are
         on_files(directory, [&] {
-          write_safetensors(path, tensors, integers, real_type, metadata);
+          write_safetensors(path, written, integers, real_type, metadata);
           // The new one is on the disk: old ones may go.
           std::map<int, std::string> existing = checkpoints_in(directory);
           while (static_cast<int>(existing.size()) > keep) {

@@ -44,6 +44,10 @@ struct CheckpointerOptions {
   bool beside = false;
 };
 
+/// Local. Returns the files of a directory that are checkpoints of a series, by their epochs. Throws
+/// InputError if it is no directory.
+[[nodiscard]] std::map<int, std::string> checkpoints_in(const std::string& directory);
+
 /// The numbers and texts that a checkpoint holds besides model and optimizer.
 struct CheckpointInfo {
   int epoch = 0;

@@ -27,7 +27,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Returns the area under the ROC curve of class 1 against class 0, by the difference of their logits. With
 /// more than two classes: the mean over the classes of one against the rest, by their softmax
 /// (multi_class="ovr", average="macro"). Classes without a positive or without a negative are left out.
-/// InputError for a logit that is NaN. Also see nn/train/metrics.hpp.
+/// InputError for a logit that is NaN.
 double roc_auc(const Tensor& logits, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
                const Communicator& comm);
 /// Returns the mean over the columns that have a 1 and a 0, as OGB's evaluator does. InputError for a score

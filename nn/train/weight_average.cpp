@@ -59,7 +59,10 @@ bool BestEpoch::update(int epoch, double value) {
   const bool better = !std::isnan(value) &&
                       (std::isnan(value_) || (options_.larger_is_better ? value > value_ : value < value_));
   if (!better) return false;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].copy_from(model_.tensors[i].tensor);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    tensors_[i].save();
+    tensors_[i].copy_from(model_.tensors[i].tensor);
+  }
   for (std::size_t i = 0; i < counters_.size(); ++i) counters_[i] = model_.counters[i].value->get();
   resume(epoch, value);
   return true;

@@ -90,7 +90,7 @@ class BestEpoch {
 
   /// Continues as if the best epoch so far had been this one: in a resumed training, whose checkpoint has
   /// weights().
-  void resume(int epoch, double value) noexcept {
+  void resume(int epoch, double value) {
     epoch_ = epoch;
     value_ = value;
   }
@@ -102,7 +102,7 @@ class BestEpoch {
   std::vector<Tensor> tensors_;  // copies of those of the model
   std::vector<Recoverable<std::uint64_t>> counters_;
   BestEpochOptions options_;
-  int epoch_ = 0;
-  double value_ = std::numeric_limits<double>::quiet_NaN();
+  Recoverable<int> epoch_ = 0;
+  Recoverable<double> value_ = std::numeric_limits<double>::quiet_NaN();
 };
 }}  // namespace sar

@@ -54,6 +54,18 @@ TEST_CASE("the best epoch is the first with the best value, and its weights come
   best.restore_weights();
   CHECK(numbers_of(net) == of_best);
 
+  // what is called back is no best epoch
+  change(net, 7);
+  CHECK_THROWS_AS(comm.agree([&] {
+    CHECK(best.update(7, 0.9));
+    throw InputError("called back");
+  }),
+                  InputError);
+  CHECK(best.epoch() == 3);
+  CHECK(best.value() == 0.7);
+  best.restore_weights();
+  CHECK(numbers_of(net) == of_best);
+
   BestEpoch smallest(net, {.larger_is_better = false, .keep_weights = false});
   CHECK(smallest.update(1, -0.5));
   CHECK(!smallest.update(2, 0.5));

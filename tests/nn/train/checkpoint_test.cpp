@@ -319,6 +319,13 @@ TEST_CASE("written beside the training: the state of save(), and an error in the
     training.run(2);  // changes moments, too
     CHECK(beside.latest() == directory.path() + "/beside/checkpoint-00000001.safetensors");
   }
+  {  // another one of the same process leaves what the thread writes
+    const Checkpointer writes(comm, directory.path() + "/again", {.beside = true});
+    writes.save(1, training.net, *training.optimizer);
+    const Checkpointer reads(comm, directory.path() + "/again");
+    writes.wait();
+    CHECK(reads.latest() == directory.path() + "/again/checkpoint-00000001.safetensors");
+  }
   comm.agree([&] {
     CHECK(bytes("now").size() > 4000);
     CHECK(bytes("beside") == bytes("now"));

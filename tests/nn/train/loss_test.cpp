@@ -188,6 +188,20 @@ TEST_CASE("cross_entropy with class weights and label smoothing: torch's values"
   }
 }
 
+TEST_CASE("weighted cross entropy without a class: its logit is -inf") {
+  const Communicator self = Communicator::self();
+  Variable x(Tensor::from({1, 3}, {1, 2, -std::numeric_limits<real>::infinity()}), true);
+  const std::vector<double> weights{1, 1, 1};
+  const std::vector<std::int64_t> labels{0};
+  const std::vector<std::uint8_t> mask{1};
+  Tape tape;
+  const Variable loss = cross_entropy(x, labels, mask, self, CrossEntropyOptions{.class_weights = weights});
+  CHECK(loss.value().data()[0] == doctest::Approx(1.3132617));
+  tape.backward(loss);
+  CHECK(x.grad().data()[0] == doctest::Approx(-0.7310586));
+  CHECK(x.grad().data()[2] == 0);
+}
+
 TEST_CASE("weighted cross entropy and masked losses: finite differences") {
   const Communicator self = Communicator::self();
   const std::vector<std::int64_t> labels{0, 2, -1, 1, 2};
