@@ -242,10 +242,11 @@ std::size_t Workspace::request_of(const void* block) const noexcept {
 }
 
 void* Workspace::take_values(std::size_t bytes, const Source& source) {
-  if (InLoop::here()) return take(bytes, source);
+  const auto anew = [&] { return bytes < large_block ? take(bytes, source) : source.allocate(bytes); };
+  if (InLoop::here()) return anew();
   const bool lends = requests_.size() == lent_request_ && bytes == lent_bytes_;
   requests_.push_back(nullptr);  // reserve the entry first: this may throw
-  void* const block = lends ? lent_ : take(bytes, source);
+  void* const block = lends ? lent_ : anew();
   lent_in_use_ |= lends;
   return requests_.back() = block;
 }
@@ -253,8 +254,10 @@ void* Workspace::take_values(std::size_t bytes, const Source& source) {
 void Workspace::give_back_values(void* block, std::size_t bytes, const Source& source) noexcept {
   if (lent_in_use_ && block == lent_)
     lent_in_use_ = false;
-  else
+  else if (bytes < large_block)
     give_back(block, bytes, source);
+  else
+    source.deallocate(block, bytes);
 }
 
 void* allocate_object(std::size_t bytes) {

@@ -98,9 +98,10 @@ class Array : public std::vector<T, AccountedAllocator<T>> {
 // Workspace: reuses the blocks of a pass in the next pass.
 //
 // A pass over a graph allocates the same blocks in each call. While a Workspace is active on a thread,
-// blocks freed by this thread stay in the workspace, and allocations of the same size reuse them: from the
-// second pass on, nothing is allocated from the system. Cached blocks of values remain in the byte account.
-// Other threads are not affected. For implementation files.
+// blocks of less than 64 KB that this thread frees stay in the workspace, and allocations of the same size
+// reuse them; larger ones are the arena's, which reuses its pages for blocks of any size. From the second
+// pass on, nothing is allocated from the system. Cached blocks of values remain in the byte account. Other
+// threads are not affected. For implementation files.
 
 /// A cache of free blocks by size and source.
 class Workspace : NonCopyable {
@@ -143,7 +144,8 @@ class Workspace : NonCopyable {
   [[nodiscard]] bool holds_lent() const noexcept { return lent_in_use_; }
   static constexpr std::size_t no_request = static_cast<std::size_t>(-1);
 
-  /// take() and give_back() for values, including the substitution of start_pass().
+  /// take() and give_back() for values, including the substitution of start_pass(). Blocks of the arena's
+  /// size are not cached.
   [[nodiscard]] void* take_values(std::size_t bytes, const Source& source);
   void give_back_values(void* block, std::size_t bytes, const Source& source) noexcept;
 

@@ -336,9 +336,10 @@ SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int
     const auto weight = static_cast<double>(weights.of_class[targets[row]]);
     const double of_row = weights.row(row);
     part.sum.add(of_row * weights.kept * weight * (whole - static_cast<double>(z[targets[row]])));
-    part.sum.add(of_row * sum_of<double>(x.row_size(), [&](Index c) {
-                   return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
-                 }));
+    if (weights.kept < 1)  // otherwise zeros, also times the loss of a class whose logit is -inf
+      part.sum.add(of_row * sum_of<double>(x.row_size(), [&](Index c) {
+                     return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
+                   }));
     part.count.add(of_row * weight);
   });
 }

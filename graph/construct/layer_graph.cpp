@@ -94,6 +94,7 @@ class Layer {
         .src_book = std::move(sizes.src_book),
         .dst_book = std::move(sizes.dst_book),
         .is_layer = !is_subgraph,
+        .is_scaled = factor != nullptr,
         .shared_src_ids = std::make_shared<const Array<Index>>(select(whole_.src_ids(), src_rows_)),
         .shared_dst_ids = std::make_shared<const Array<Index>>(select(whole_.dst_ids(), dst_rows_)),
         .shared_edge_ids = std::move(edge_ids),

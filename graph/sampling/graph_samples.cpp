@@ -318,7 +318,7 @@ PartitionBook spread(const std::vector<Index>& begin, int ranks) {
   for (int p = 1; p < ranks; ++p) {
     Index cut = nodes * p / ranks;
     const auto end = std::ranges::upper_bound(begin, cut);
-    if (end != begin.end()) {
+    if (end != begin.begin() && end != begin.end()) {
       const Index first = *std::prev(end), last = *end;
       if ((last - first) * ranks <= nodes) cut = cut - first < last - cut ? first : last;
     }

@@ -56,6 +56,7 @@ struct GraphTopology {
   PartitionBook src_book, dst_book;
   bool is_block = true;   ///< the destinations of a rank are the first of its sources
   bool is_layer = false;  ///< some nodes of another graph, with some of their edges
+  bool is_scaled = false;  ///< edge weights are scaled so that sums are unbiased: of a sample
   SharedIds shared_src_ids, shared_dst_ids;
   SharedEdgeIds shared_edge_ids;
   Tensor edge_weight;

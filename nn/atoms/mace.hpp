@@ -28,7 +28,7 @@ struct MACEOptions {
   Index radial_feats = 64;                 ///< width of the hidden layers of the radial network
   int radial_layers = 3;                   ///< and their number
   Index readout_feats = 16;                ///< width of the last readout's hidden layer
-  double neighbors = 1;                    ///< their mean number, which sums of messages are divided by
+  double neighbors = 1;                    ///< their mean number; weights `linear` are already divided by it
   std::vector<double> energy_scales = {};  ///< as in PaiNNOptions
   Index committee = 1;                     ///< number of heads H, as in PaiNNOptions
 };

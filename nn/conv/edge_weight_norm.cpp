@@ -124,9 +124,12 @@ Tensor kept_edge_weight_norm(const Graph& graph, EdgeNorm norm) {
   if (kept.defined()) return kept;
   const RecordedPass::Pause kept_from_now_on(graph.comm());
   Tensor made = graph.comm().agree([&] {
-    require<InputError>(!graph.topology().is_layer,
-                        "edge weights of a message flow graph are normalized in the whole graph, expected "
-                        "kept_edge_weight_norm() of the whole graph before its message flow graphs are made");
+    const bool is_sample = graph.topology().is_scaled;
+    require<InputError>(!graph.topology().is_layer && !is_sample, "edge weights of a ",
+                        is_sample ? "sample with scaled messages" : "message flow graph",
+                        " are normalized in the whole graph, expected kept_edge_weight_norm() of the whole "
+                        "graph before its ",
+                        is_sample ? "samples" : "message flow graphs", " are made");
     const Tensor& own = graph.edge_weight();
     return edge_weight_norm(graph, own.defined() ? own : Tensor::full({graph.num_edges()}, 1), norm).value();
   });

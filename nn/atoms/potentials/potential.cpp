@@ -8,6 +8,7 @@
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 #include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_bins.hpp>
@@ -97,6 +98,7 @@ Tensor edge_vectors_of(const Graph& graph, const PotentialAtoms& atoms) {
                       "a potential got shifts of shape ", atoms.shifts.shape(), ", expected [", num_edges,
                       ", 3]");
   const Variable x = atoms.positions, shifts = shifted ? Variable(atoms.shifts) : Variable();
+  const ExactHaloRows places;  // whatever the format of features
   return graph
       .apply_edges([=](const EdgeBatch& edges) {
         return edge_vectors(edges.src(x), edges.dst(x), shifted ? edges.edata(shifts) : shifts);
@@ -148,6 +150,7 @@ Tensor virials_of(const Tensor& d, const Tensor& g) {
 Tensor zbl_rows(const Zbl& zbl, const Graph& graph, const RowIds& species, const Tensor& vectors) {
   Tensor numbers({graph.num_nodes(), 1});
   std::ranges::transform(species.span(), numbers.data(), [](Index kind) { return static_cast<real>(kind); });
+  const ExactHaloRows numbers_of_species;
   const Tensor ends = graph
                           .apply_edges([x = Variable(numbers)](const EdgeBatch& edges) {
                             return concat_columns({edges.src(x), edges.dst(x)});

@@ -170,8 +170,8 @@ struct NewSpecies {
 /// Local. Returns a potential that knows more species: those of `potential` with their numbers, and then the
 /// new ones, whose energy shifts are 0 and whose energy scale is the mean of the others. What it computes for
 /// the old species has not changed. All parameters can be trained. Throws InputError for a species that the
-/// potential knows, one that it does not know as `like`, a potential with covalent radii, and as Potential
-/// does.
+/// potential knows, one that it does not know as `like`, with covalent radii an element that has none
+/// (covalent_radius()), a committee of potentials, and as Potential does.
 [[nodiscard]] std::unique_ptr<Potential> with_species(const Potential& potential,
                                                       std::span<const NewSpecies> added, Generator& gen);
 

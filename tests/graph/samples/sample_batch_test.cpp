@@ -220,6 +220,15 @@ TEST_CASE("wrong samples, the same exception on all ranks") {
   CHECK(load({1}) == "there is no graph at position 1, expected 0 to 0");
 }
 
+TEST_CASE("spread batch: graphs without nodes") {
+  const Communicator world = Communicator::world();
+  GraphSamples empty;
+  if (world.rank() == 0) empty.add(0, 0, {}, {});
+  const SpreadBatch batch(world, empty);
+  CHECK(batch.num_global_graphs() == 1);
+  CHECK(batch.graph().num_global_nodes() == 0);
+}
+
 TEST_CASE("spread batch: the results of a SampleBatch, on ranks with even numbers of nodes") {
   const Communicator world = Communicator::world();
   for (const PartitionBook& book : sample_books(graphs, world.size()))

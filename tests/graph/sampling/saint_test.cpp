@@ -241,6 +241,14 @@ TEST_CASE("layers on new subgraphs are those of the whole graph in the mean") {
   const Communicator& comm = ranks.self;
   const WholeGraph whole = random_graph("random", 30, 30, 150, 1);
   const Graph graph = renamed_shard(comm, whole, PartitionBook::even(30, comm.size()), {}, true);
+  {  // sums of scaled weights are no sums of the whole graph's
+    SaintLoader loader(graph, {.method = SaintMethod::node, .draws = 12, .batches = 1, .coverage = 50});
+    loader.start_epoch(0);
+    const auto batch = loader.next();
+    CHECK(thrown<InputError>([&] {
+            return kept_edge_weight_norm(batch->graph, EdgeNorm::both);
+          }).starts_with("edge weights of a sample with scaled messages are normalized in the whole"));
+  }
   (void)kept_edge_weight_norm(graph, EdgeNorm::both);
   Tensor x({graph.num_nodes(), 2});
   for (Index i = 0; i < x.size(); ++i)

@@ -10,6 +10,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/safetensors.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/atoms/potentials/potential.hpp>
@@ -241,6 +242,27 @@ TEST_CASE(
   for (Index i = 0; i < 8; ++i)
     for (std::size_t c = 0; c < 9; ++c)
       check_near(static_cast<double>(at.virials.row(i)[c]), expected[static_cast<std::size_t>(i)][c], 1);
+}
+
+TEST_CASE("Potential: places travel exactly, whatever the format of halo rows") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  ModelDescription with_zbl = described;
+  with_zbl.zbl_inner = 0.5;
+  with_zbl.zbl_outer = 1.9;
+  Potential potential = make_potential(with_zbl);
+  for (const HaloFormat format : {HaloFormat::bf16, HaloFormat::int8}) {
+    if (format == HaloFormat::int8 && sizeof(real) == 8) continue;  // refused
+    const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).back(),
+                           {.halo_format = format});
+    const auto energy_at = [&](real offset) {
+      const HaloStep step(1, 1);  // the same draws
+      Tensor x = part.mine(crystal.x).clone();
+      for (real& place : x.values()) place += offset;
+      return potential(part.graph, {.species = part.species, .positions = x, .shifts = part.shifts}).energy;
+    };
+    CHECK(energy_at(100) == doctest::Approx(energy_at(0)).epsilon(1e-3));
+  }
 }
 
 TEST_CASE("Potential: centroid virials times velocities are the flux of energy of a network with one layer") {
