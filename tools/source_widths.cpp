@@ -27,23 +27,29 @@ Index count_classes(GraphSource& source, const std::string& labels) {
 
 }  // namespace
 
+const DataField* field_called(const std::string& name, const char* other,
+                              const std::vector<DataField>& fields, const DatasetOptions& options) {
+  const auto given = options.fields.find(name);
+  const auto found = std::ranges::find_if(fields, [&](const DataField& field) {
+    return given != options.fields.end() ? field.name == given->second
+                                         : field.name == name || field.name == other;
+  });
+  return found == fields.end() ? nullptr : &*found;
+}
+
 Widths complete_widths(Widths widths, GraphSource& source, const DatasetOptions& options) {
-  const auto is = [&](const DataField& field, const std::string& name, const char* other) {
-    const auto given = options.fields.find(name);
-    if (given != options.fields.end()) return field.name == given->second;
-    return field.name == name || field.name == other;
-  };
   if (!source.types().is_homogeneous()) return widths;
-  for (const DataField& field : source.types().node_types[0].unread) {
-    if (widths.features == 0 && is(field, "features", "feat")) {
-      widths.features = field.row_size();
-      widths.stored = stored_features(
-          source.comm(), options.sparse_features, field, source.num_nodes(),
-          [&](std::span<const Index> nodes) { return source.read_node_data(0, field.name, nodes); });
-    }
-    if (widths.classes == 0 && is(field, "labels", "label"))
-      widths.classes = field.row_size() == 1 ? count_classes(source, field.name) : field.row_size();
+  const std::vector<DataField>& fields = source.types().node_types[0].unread;
+  const DataField* const features = field_called("features", "feat", fields, options);
+  if (widths.features == 0 && features != nullptr) {
+    widths.features = features->row_size();
+    widths.stored = stored_features(
+        source.comm(), options.sparse_features, *features, source.num_nodes(),
+        [&](std::span<const Index> nodes) { return source.read_node_data(0, features->name, nodes); });
   }
+  const DataField* const labels = field_called("labels", "label", fields, options);
+  if (widths.classes == 0 && labels != nullptr)
+    widths.classes = labels->row_size() == 1 ? count_classes(source, labels->name) : labels->row_size();
   return widths;
 }
 

@@ -9,6 +9,8 @@
 #include <sar/graph/data/graph_source.hpp>
 
 #include <span>
+#include <string>
+#include <vector>
 
 namespace sar::tools {
 
@@ -16,6 +18,11 @@ struct Widths {
   Index features = 0, classes = 0;  ///< 0: the graph does not say
   double stored = 0;  ///< features of a node that are stored, if they are sparse rows; 0: they are dense
 };
+
+/// Returns the field that `fields` of the options gives this name, or else the one called so or `other`;
+/// null: there is none.
+const DataField* field_called(const std::string& name, const char* other,
+                              const std::vector<DataField>& fields, const DatasetOptions& options);
 
 /// Collective. The width of the field features (or feat), whether it becomes sparse by the options, and the
 /// largest number in labels (or label) + 1. Widths that are given stay. Reads `fields` and `sparse_features`

@@ -40,6 +40,15 @@ for key in nodes in_edges cut_edges; do
 done
 within 1 "$(number peak_bytes parts.json)" "$(number peak_bytes data.json)" "memory from parts and from the dataset"
 
+# Of parts, the fields that --fields names, and labels with a column for each class.
+cp -r parts named
+sed -i 's/"features"/"state"/; s/"labels"/"kind"/' named/partition.json
+for part in named/part*/; do
+  for type in "$part"nodes/*/; do mv "$type"features.npy "$type"state.npy && mv "$type"labels.npy "$type"kind.npy; done
+done
+"${run[@]}" "$programs/plan" named --fields features=state labels=kind "${model[@]}" "${here[@]}" --json named.json >out 2>err || fail "plan with --fields: $(cat err)"
+[ "$(number peak_bytes named.json)" = "$(number peak_bytes parts.json)" ] || fail "--fields: $(number peak_bytes named.json) bytes, $(number peak_bytes parts.json) with the usual names"
+
 # What stages add to takes time: the more, the smaller they are.
 compute() { # SECONDS_OF_AN_ADDED_BYTE MAX_HALO_BYTES
   sed "s/\"exchange_seconds_per_added_byte\": [^,]*/\"exchange_seconds_per_added_byte\": $1/" first.json >added.json
@@ -76,6 +85,7 @@ awk -v few="$(seconds_on compute --cores 2)" -v many="$(seconds_on compute --cor
 # What goes wrong: exit code, one sentence, once.
 expect 2 "--link: '100', expected a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)" "$programs/plan" data --ranks 2 --link 100
 refuse "--link: is missing, expected the rate of a rank's network for --ranks 2" "$programs/plan" data --ranks 2
+refuse "--sampler: a plan is for steps on the whole graph" "$programs/plan" data --ranks 2 --link 1gbit --sampler saint-node
 refuse "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64
 refuse "--memory-bandwidth: '200', expected a rate with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory-bandwidth 200
 refuse "--ranks" "$programs/plan" data --link 1gbit

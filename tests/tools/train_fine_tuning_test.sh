@@ -140,6 +140,11 @@ grep -q "^surface  train .* $(cat mean) " out || fail "the table has not $(cat m
 awk -F, 'NR == 2 { exit !($5 == 8 && $8 <= $9 && $9 <= $10) }' p/errors.csv || fail "errors: $(head -n 2 p/errors.csv)"
 energy=$(sed -n 2p old.xyz | sed 's/.* energy=\([^ ]*\) .*/\1/')
 sed -n 2p p/predictions.xyz | grep -q "label_energy=" && near "$(sed -n 2p p/predictions.xyz | sed 's/.*label_energy=\([^ ]*\) .*/\1/')" "$energy" 1e-12 || fail "no label of the energy"
+# Predictions are structures again, also those of predictions.
+for of in p pp; do
+  "${run[@]}" "${train[@]}" "${net[@]}" --dataset "$of/predictions.xyz" --epochs 1 --predict "p$of" >out 2>err || fail "predictions of $of: $(cat err)"
+done
+[ "$(sed -n 2p ppp/predictions.xyz | grep -o ' label_energy=' | wc -l)" -eq 1 ] || fail "another number of labels: $(sed -n 2p ppp/predictions.xyz)"
 
 # A committee: the same on any number of ranks, with deviations of predictions that are of the size of the errors of validation structures, in the
 # file and from a resumed training.

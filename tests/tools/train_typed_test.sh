@@ -80,6 +80,32 @@ numbers() { od -An -v "$1" -w"$2" -j128 "$3"; }
 paste <(numbers -td8 8 p3/labels.npy) <(numbers -td8 8 swapped/nodes/paper/labels.npy) <(numbers -tu1 1 swapped/nodes/paper/train_mask.npy) >both
 awk '$3 == 1 { ++n; same += $1 == $2 } END { exit n < 10 || same < n }' both || fail "the training nodes have other labels: $(cat both)"
 
+# A split that is drawn is that of the category's ids, whatever the order of the types; each run has its own, or all have one.
+drawn=(--category paper --model rgcn --hidden 8 --epochs 1 --split-nodes 0.5,0.25,0.25)
+on 2 --dataset swapped "${drawn[@]}" --predict p4
+grep -q "split drawn with seed 0: 45 training, " out || fail "no split of 90 papers: $(cat out)"
+[ "$(numbers -td8 8 p4/split.npy | grep -cx ' *0')" -eq 45 ] || fail "split.npy is not that of the papers: $(numbers -td8 8 p4/split.npy)"
+on 1 --dataset words "${drawn[@]}" --predict p5
+cmp -s p4/split.npy p5/split.npy || fail "another split where the papers are the first type"
+on 2 --dataset swapped "${drawn[@]}" --runs 2 --predict p6
+on 1 --dataset words "${drawn[@]}" --seed 1 --predict p7
+cmp -s p6/seed-1/split.npy p7/split.npy || fail "the second run has another split than a run with its seed"
+on 2 --dataset swapped "${drawn[@]}" --runs 2 --split-seed 7 --predict p8
+cmp -s p8/seed-0/split.npy p8/seed-1/split.npy || fail "--split-seed gives two runs two splits"
+
+# Masks with a column for each split.
+cp -r swapped splits
+for mask in train:val val:train test:test; do
+  first=swapped/nodes/paper/${mask%:*}_mask.npy second=swapped/nodes/paper/${mask#*:}_mask.npy
+  head -c 128 "$first" | sed 's/(90,), }  /(90, 2), }/' >"splits/nodes/paper/${mask%:*}_mask.npy"
+  paste <(numbers -tu1 1 "$first") <(numbers -tu1 1 "$second") | while read -r a b; do printf '%b' "\\x0$a\\x0$b"; done >>"splits/nodes/paper/${mask%:*}_mask.npy"
+done
+on 2 --dataset splits --category paper --model rgcn --hidden 8 --epochs 1 --splits all --log log.jsonl
+[ "$(grep -c '"best_epoch":' log.jsonl)" -eq 2 ] && grep -q '"splits":\[0,1\]' log.jsonl || fail "--splits all trains $(cat log.jsonl)"
+grep -q "split 1 of 2 " out || fail "--splits all does not say the split: $(cat out)"
+on 2 --dataset splits --category paper --model rgcn --hidden 8 --epochs 1 --split 1
+grep -q "split 1 of 2 " out || fail "--split 1: $(cat out)"
+
 # A graph without types: its weights are used, or refused with the name of the convolution.
 awk 'BEGIN { print "source,target,weight"; for (v = 0; v < 40; ++v) for (k = 1; k < 4; ++k) print v "," (v * k + k) % 40 "," (1 + v % 3) / 4 }' >rated.csv
 rated=(--dataset rated.csv --embedding 4 --task link --layers 2 --hidden 8 --epochs 2)

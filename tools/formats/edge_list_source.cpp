@@ -109,7 +109,7 @@ class EdgeListFile {
           KeyWords keys_of_block(ids.size());
           for (std::size_t i = 0; i < ids.size(); ++i)
             if (const auto number = to_whole_number(ids[i]); number && smallest_ >= 0)
-              keys_of_block.set(i, *number - format_.first_id);
+              keys_of_block.set(i, *number);
             else
               keys_of_block.set(i, ids[i]);
           static_cast<void>(keys->handles(keys_of_block.words(), first));
@@ -254,6 +254,8 @@ class EdgeListSource final : public FileSource {
     const bool typed = !options.relations.empty();
     require<InputError>(!typed || options.node_keys.empty(), options.node_keys,
                         ": --node-keys are for one edge list, expected none with --edges");
+    require<InputError>(options.node_keys.empty() || options.node_ids != NodeIds::from_one, options.node_keys,
+                        ": --node-keys say which node has which id, expected no --node-ids from-1");
     if (!typed) read_edges_of({}, path, options);
     for (const auto& [name, file] : options.relations) {
       EdgeTypeData type;

@@ -87,6 +87,7 @@ void check(const PlanOptions& o) {
   };
   refuse(!t.category.empty(), "--category: a plan is for graphs without types");
   refuse(!t.sample.fan_outs.empty(), "--sample: a plan is for steps on the whole graph");
+  refuse(t.sample.is_saint(), "--sampler: a plan is for steps on the whole graph");
   refuse(t.sample.clusters != 0, "--clusters: a plan is for steps on the whole graph");
   refuse(t.mfg, "--mfg: a plan is for steps on the whole graph");
   refuse(t.task.type != TaskType::node, "--task: '" + name_of(t.task.type) + "', expected node");

@@ -51,15 +51,10 @@ GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
 
 // ---- partition directories
 
-/// Returns the field with one of the two names, or null.
-const DataField* find_field(const std::vector<DataField>& fields, const char* name, const char* other) {
-  for (const DataField& field : fields)
-    if (field.name == name || field.name == other) return &field;
-  return nullptr;
-}
-
+/// The number of columns, or of one column the largest label + 1.
 Index count_classes(const std::string& directory, const PartitionDescription& description,
                     const DataField& labels) {
+  if (labels.row_size() > 1) return labels.row_size();
   Index classes = 0;
   std::vector<double> values;
   for (int part = 0; part < description.num_parts; ++part) {
@@ -150,11 +145,11 @@ GraphShape shape_of_directory(const PlanOptions& o) {
                    .edges = real_of(edges.num_edges),
                    .widths = {.classes = o.train.num_classes}};
   Widths& widths = shape.widths;
-  if (const DataField* features = find_field(nodes.unread, "features", "feat")) {
+  if (const DataField* features = field_called("features", "feat", nodes.unread, o.train.data)) {
     widths.features = features->row_size();
     widths.stored = stored_in_parts(path, description, *features, o.train.data.sparse_features);
   }
-  const DataField* labels = find_field(nodes.unread, "labels", "label");
+  const DataField* labels = field_called("labels", "label", nodes.unread, o.train.data);
   if (widths.classes == 0 && labels != nullptr) widths.classes = count_classes(path, description, *labels);
   for (int p = 0; p < description.num_parts; ++p)
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),

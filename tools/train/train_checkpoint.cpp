@@ -320,11 +320,10 @@ std::string find_checkpoint(const Communicator& comm, const std::string& path) {
       if (file.metadata().contains("epoch") && file.metadata().contains("optimizer")) found = path;
       return;
     }
-    for (const std::string& name : names_in(path, error))  // of the largest epoch, which has as many digits
-      if (name.starts_with("checkpoint-") && name.ends_with(".safetensors")) found = std::max(found, name);
-    require<InputError>(!found.empty(), path,
+    const std::map<int, std::string> checkpoints = checkpoints_in(path);
+    require<InputError>(!checkpoints.empty(), path,
                         ": the directory has no checkpoint, expected one, or a file of weights");
-    found = path + "/" + found;
+    found = checkpoints.rbegin()->second;
   });
   return comm.broadcast(found, 0);
 }

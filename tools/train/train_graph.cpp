@@ -16,6 +16,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace sar::tools {
@@ -63,8 +64,9 @@ NodeData form_data(const HomogeneousForm& form, const GraphData& loaded) {
   return data;
 }
 
-/// Adds the labels of the category, whose rows begin with `first`.
-void add_labels(const NodeData& category, Index first, Index rows, NodeData& data) {
+/// Adds the labels of the category to those of all `rows` nodes.
+void add_labels(const NodeData& category, std::span<const TypeRows> types, Index rows, NodeData& data) {
+  const Index first = std::ranges::find_if(types, &TypeRows::is_category)->first_row;
   data.name = category.name;
   data.ids_are_original = category.ids_are_original;
   data.num_classes = category.num_classes;
@@ -275,8 +277,9 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
   if (!o.category.empty()) {
     warn_of_ids(comm, o, category);
     unlabelled = warn_of_unlabelled(comm, category);
-    add_labels(category, form.first_row[find_node_type(form.node_types, o.category)], form.graph.num_nodes(),
-               data);
+    add_labels(category, types, form.graph.num_nodes(), data);
+    category.features = {};
+    category.sparse_features = {};
   } else {
     warn_of_ids(comm, o, data);
     require_memory_of_pairs(comm, o, task);
@@ -289,6 +292,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
                            .model = std::move(model),
                            .types = describe_types(graph),
                            .unlabelled = unlabelled};
+  if (!o.category.empty()) form_graph.category = std::move(category);
   form_graph.start_run(o);
   comm.agree([&] { require_no_learnable_rows(*form_graph.input, o); });
   return form_graph;
@@ -301,6 +305,13 @@ void TrainingGraph::start_run(const TrainOptions& o) {
   input.reset();
   input = node_types.empty() ? std::make_unique<NodeInput>(graph.comm(), o, data, features)
                              : std::make_unique<NodeInput>(graph.comm(), o, node_types, gen);
+}
+
+void TrainingGraph::take_split(const TrainOptions& o) {
+  prepare_split(graph.comm(), o, category ? *category : data);
+  if (category) add_labels(*category, node_types, graph.num_nodes(), data);
+  if (o.task.type == TaskType::node || o.task.type == TaskType::graph)
+    unlabelled = warn_of_unlabelled(graph.comm(), labelled());
 }
 
 std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeData& data,

@@ -47,12 +47,18 @@ struct TrainingGraph {
   std::optional<SampleTask> samples = {};       ///< of --task graph and potential
   std::optional<PotentialTask> potential = {};  ///< of --task potential
 
+  std::optional<NodeData> category = {};  ///< of a typed graph: the labels and splits of --category
+
   // of one run
   std::unique_ptr<NodeInput> input = {};
   Generator gen = Generator(0);  ///< draws the parameters
 
   /// Collective. Makes the input and the generator of the run with these options.
   void start_run(const TrainOptions& o);
+  /// What has the splits.
+  [[nodiscard]] const NodeData& labelled() const { return category ? *category : data; }
+  /// Collective. Chooses or draws the split of the run with these options.
+  void take_split(const TrainOptions& o);
 };
 
 /// Collective. Generates edge types for a model with relations; for built-in graphs they depend on the

@@ -112,14 +112,15 @@ void predict_labels(const Communicator& comm, const std::string& prefix, const T
     write_npy_rows(comm, prefix + "labels" + end, classes_of(scores), ids);
 }
 
-/// Writes the split of the nodes: 0 training, 1 validation, 2 test, -1 none. Collective.
+/// Writes the split of the nodes with these ids, whose rows begin with `first_row`: 0 training, 1 validation,
+/// 2 test, -1 none. Collective.
 void write_split(const Communicator& comm, const std::string& path, const NodeData& data,
-                 std::span<const Index> ids) {
+                 std::span<const Index> ids, Index first_row = 0) {
   Array<std::int64_t> split(ids.size(), -1);
   const Array<std::uint8_t>* const masks[] = {&data.train_mask, &data.val_mask, &data.test_mask};
   for (std::int64_t part = 0; part < 3; ++part)
     for (std::size_t i = 0; i < split.size(); ++i)
-      if ((*masks[part])[i] != 0) split[i] = part;
+      if ((*masks[part])[static_cast<std::size_t>(first_row) + i] != 0) split[i] = part;
   write_npy_rows(comm, path, split, ids);
 }
 
@@ -148,7 +149,9 @@ void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, con
   const Array<Index>& ids = of_type ? category->original_ids : graph.dst_ids();
   if (of_type) scores = scores.slice_rows(category->first_row, category->end_row);
   predict_labels(comm, o.predict + "/", scores, ids, data.label_type, ending(data.ids_are_original));
-  if (o.draw_split) write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, ids);
+  if (o.draw_split)
+    write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, ids,
+                of_type ? category->first_row : 0);
   std::error_code ignored;
   for (const char* name : {"/logits", "/values"})
     if (std::filesystem::exists(o.predict + name + ending(!data.ids_are_original), ignored))

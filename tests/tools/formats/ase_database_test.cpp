@@ -142,7 +142,24 @@ TEST_CASE("databases of ASE: what is refused names the file and the id of the ro
         "no such column: positions, expected a database of ASE");
   CHECK(changed("TABLE systems", "TABLE systams").ends_with(", expected a database of ASE"));
   CHECK(changed("{\"config_type", "(\"config_type") == "the row with id 2: key_value_pairs is no JSON");
+  CHECK(changed("\"weight\": 2.5", "\"weight\": +.5") == "the row with id 2: key_value_pairs is no JSON");
   CHECK(changed("[[2,3]", "[[9,9]") == "the row with id 2: data has an array that is larger than the data");
+}
+
+TEST_CASE("databases of ASE: numbers that are none, as Python writes them") {
+  if (!SAR_HAVE_SQLITE) return;
+  const Communicator world = Communicator::world();
+  const auto with = [&](const std::string& from, const std::string& to) {
+    return Changed(world, "calculator.db", [&](std::string& bytes) { change_text(bytes, from, to); });
+  };
+  const Changed weight = with("\"weight\": 2.5", "\"weight\": NaN");
+  for (const AtomStructure& atoms : read_structures(world, weight.path, {}).structures)
+    if (atoms.keys.contains("weight")) CHECK(atoms.keys.at("weight") == "NaN");
+  CHECK(weight.refused(world, {.energy = "weight", .forces = "", .stress = ""}) ==
+        "the row with id 2: weight is 'NaN', expected a number");
+  const Changed text = with("two \\\"words\\\"", "NaN \\\"words\\\"");
+  for (const AtomStructure& atoms : read_structures(world, text.path, {}).structures)
+    CHECK(atoms.keys.at("config_type") == "NaN \"words\"");
 }
 
 TEST_CASE("databases of ASE: a damaged .db is refused or read, never anything else") {

@@ -247,6 +247,10 @@ TEST_CASE("node ids: integers as floating-point numbers, from 1, by a file of ke
   options.node_keys = twice.path();
   CHECK(SourceFile(comm, "e.csv", "10,20\n").error(options) ==
         twice.path() + ": there are 3 ids, and 2 of them are different, expected each id once");
+  options.node_ids = NodeIds::from_one;
+  CHECK(SourceFile(comm, "e.csv", "1,2\n").error(options) ==
+        twice.path() + ": --node-keys say which node has which id, expected no --node-ids from-1");
+  options.node_ids = NodeIds::automatic;
   const SourceFile few(comm, "keys.txt", "10\n20\n");
   options.node_keys = few.path();
   CHECK(has(SourceFile(comm, "e.csv", "10,20\n20,30\n").error(options),

@@ -353,7 +353,7 @@ TEST_CASE("extended XYZ: labels that only some structures have") {
   const std::string two_columns =
       one_atom("Properties=species:S:1:pos:R:3:forces:R:2 energy=2", "Si 0 0 0 1 1");
   CHECK(Written(world, text + two_columns).refused() ==
-        ": line 11: Properties has another number of columns of forces, expected 3");
+        ": line 11: forces has another number of columns, expected 3 for each atom");
 }
 
 TEST_CASE("extended XYZ: a damaged file is refused or read, never anything else") {

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,11 +24,18 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The words for numbers that are none, which Python writes.
+constexpr std::string_view not_finite[] = {"NaN", "Infinity", "-Infinity"};
+
 /// Appends the numbers of a list; false if there is anything else in it.
 bool append_numbers(const Json& value, std::vector<double>& to, int depth = 0) {
   constexpr int most_nested = 8;
   if (value.is_number() || value.is_boolean()) {
     to.push_back(value.is_boolean() ? (value.get<bool>() ? 1 : 0) : value.get<double>());
+    return true;
+  }
+  if (value.is_string() && std::ranges::count(not_finite, value.get_ref<const std::string&>()) > 0) {
+    to.push_back(std::stod(value.get<std::string>()));
     return true;
   }
   return value.is_array() && depth < most_nested &&
@@ -119,7 +128,32 @@ void add_value(RawStructure& raw, const std::string& name, const Json& value, co
   }
 }
 
+/// Puts quotes around these words where they are no texts.
+std::string with_quotes(std::string_view text) {
+  std::string quoted;
+  bool in_text = false;
+  while (!text.empty()) {
+    const auto word = std::ranges::find_if(
+        not_finite, [&](std::string_view each) { return !in_text && text.starts_with(each); });
+    const bool is_word = word != std::end(not_finite);
+    const std::size_t size = is_word ? word->size() : text.starts_with('\\') && text.size() > 1 ? 2 : 1;
+    if (text.starts_with('"')) in_text = !in_text;
+    if (is_word) quoted += '"';
+    quoted += text.substr(0, size);
+    if (is_word) quoted += '"';
+    text.remove_prefix(size);
+  }
+  return quoted;
+}
+
 }  // namespace
+
+Json parsed_json(const char* name, std::string_view text) {
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) value = Json::parse(with_quotes(text), nullptr, /*allow_exceptions=*/false);
+  require<InputError>(!value.is_discarded(), name, " is no JSON");
+  return value;
+}
 
 RawStructure structure_of_row(const Json& row, const AtomLabelKeys& keys) {
   require<InputError>(row.is_object(), "the row is no object of JSON");

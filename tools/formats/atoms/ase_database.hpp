@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace sar::formats {
 
@@ -29,6 +30,10 @@ class AseDatabase {
 /// library.
 std::unique_ptr<AseDatabase> open_ase_sqlite(const std::string& path);
 std::unique_ptr<AseDatabase> open_ase_lmdb(const std::string& path);
+
+/// Returns the value of a JSON text. The numbers NaN, Infinity and -Infinity, which Python writes and JSON
+/// does not have, become texts. Throws InputError, which begins with `name`, for anything else.
+[[nodiscard]] nlohmann::json parsed_json(const char* name, std::string_view text);
 
 /// Returns the structure of a row:
 ///

@@ -87,10 +87,7 @@ class LmdbDatabase final : public AseDatabase {
     MDB_val key{.mv_size = text.size(), .mv_data = text.data()}, value{};
     const int code = mdb_get(transaction_.get(), table_, &key, &value);
     require<InputError>(code == 0, mdb_strerror(code));
-    Json row = Json::parse(inflated({static_cast<const char*>(value.mv_data), value.mv_size}), nullptr,
-                           /*allow_exceptions=*/false);
-    require<InputError>(!row.is_discarded(), "it is no JSON");
-    return row;
+    return parsed_json("it", inflated({static_cast<const char*>(value.mv_data), value.mv_size}));
   }
 
  private:

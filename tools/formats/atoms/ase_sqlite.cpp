@@ -64,12 +64,6 @@ Json array_in(Bytes blob, const Json& place) {
   return type->second.list(blob.subspan(first, bytes));
 }
 
-Json parsed(const char* name, std::string_view text) {
-  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  require<InputError>(!value.is_discarded(), name, " is no JSON");
-  return value;
-}
-
 /// The object of a blob: the place of its JSON in 8 bytes, arrays, JSON.
 Json object_in(Bytes blob) {
   constexpr std::size_t head = 8;
@@ -78,7 +72,7 @@ Json object_in(Bytes blob) {
   require<InputError>(begin >= head && begin <= blob.size(), "data begins at its byte ", begin,
                       ", expected 8 to ", blob.size());
   const Bytes text = blob.subspan(begin);
-  Json object = parsed("data", {reinterpret_cast<const char*>(text.data()), text.size()});
+  Json object = parsed_json("data", {reinterpret_cast<const char*>(text.data()), text.size()});
   for (auto& value : object)
     if (value.is_object() && value.contains("__ndarray__")) value = array_in(blob, value["__ndarray__"]);
   return object;
@@ -142,10 +136,10 @@ class SqliteDatabase final : public AseDatabase {
     if (!is_null(5)) row["free_energy"] = sqlite3_column_double(row_.get(), 5);
     list("forces", 6, 8, list_of<double>);
     list("stress", 7, 8, list_of<double>);
-    if (!is_null(8)) row["key_value_pairs"] = parsed("key_value_pairs", text(8));
+    if (!is_null(8)) row["key_value_pairs"] = parsed_json("key_value_pairs", text(8));
     if (!is_null(9))  // of an older ASE, it is a text
-      row["data"] =
-          sqlite3_column_type(row_.get(), 9) == SQLITE_BLOB ? object_in(bytes(9)) : parsed("data", text(9));
+      row["data"] = sqlite3_column_type(row_.get(), 9) == SQLITE_BLOB ? object_in(bytes(9))
+                                                                      : parsed_json("data", text(9));
     return row;
   }
 

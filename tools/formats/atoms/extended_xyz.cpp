@@ -295,7 +295,9 @@ std::string text_of(const AtomStructure& atoms, const AtomStructure* label) {
   if (label != nullptr && label->has_energy())
     text += concat("label_energy=", exact_text(label->energy), " ");
   if (label != nullptr && label->has_stress()) add_matrix("label_stress", label->stress);
-  for (const auto& [key, value] : atoms.keys) text += key_text(key, value) + " ";
+  const std::string computed = text;
+  for (const auto& [key, value] : atoms.keys)  // may have the names of what is computed, from an earlier run
+    if (computed.find(" " + key + "=") == std::string::npos) text += key_text(key, value) + " ";
   text += "pbc=\"";
   for (std::size_t k = 0; k < 3; ++k) text += concat(k == 0 ? "" : " ", cell.periodic[k] ? "T" : "F");
   text += "\"\n";

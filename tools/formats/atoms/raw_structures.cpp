@@ -45,8 +45,8 @@ AtomStructure labelled(RawStructure& raw, const ChosenKeys& chosen, Index& no_st
   }
   if (std::ranges::find(raw.names, chosen.forces) != raw.names.end()) {
     const auto found = raw.columns.find(chosen.forces);
-    require<InputError>(found != raw.columns.end(), "Properties has another number of columns of ",
-                        chosen.forces, ", expected 3");
+    require<InputError>(found != raw.columns.end(), chosen.forces,
+                        " has another number of columns, expected 3 for each atom");
     atoms.forces = std::move(found->second);
   }
   if (const auto given = raw.keys.find(chosen.stress); given != raw.keys.end()) {

@@ -90,7 +90,7 @@ void add_sample_options(OptionTable& t, TrainOptions& o) {
       .common()
       .recorded([&t, &s] { return describe_sample(t, s); });
   t.number("--batch-size", s.batch_size,
-           "training nodes, edges or graphs (32) of a batch, of all ranks together", 1)
+           "training nodes, edges, graphs (32) or structures (4) of a batch, over all ranks", 1)
       .default_for(TaskType::graph, [&s] { s.batch_size = 32; })
       .default_for(TaskType::potential, [&s] { s.batch_size = 4; })
       .for_tasks(all_tasks)

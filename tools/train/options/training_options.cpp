@@ -117,7 +117,7 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
 void add_training_options(OptionTable& t, TrainOptions& o) {
   t.group("Training", all_tasks);
   add_task_options(t, o.task);
-  t.number("--epochs", o.epochs, "passes over the training nodes or edges; 0: --predict only").common();
+  t.number("--epochs", o.epochs, "passes over the training data; 0: --predict only").common();
   t.number("--lr", o.lr, "learning rate", 0, most_rate).common().default_for(TaskType::potential, [&o] {
     o.lr = o.model.type == "mace" ? 0.01 : 5e-3;
   });

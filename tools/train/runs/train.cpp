@@ -42,12 +42,12 @@ void train(const Communicator& comm, const TrainOptions& options) {
   const bool samples = !o.sample.fan_outs.empty() || o.sample.is_saint() || (o.mfg && has_pairs(o.task.type));
   if (!samples && o.model.attention_dropout == 0) loaded.graph.drop_edge_ids();  // nothing reads them
   const std::vector<TrainOptions> runs =
-      options_of_runs(o, splits_of_runs(o, loaded.data.splits.count, loaded.data.name));
+      options_of_runs(o, splits_of_runs(o, loaded.labelled().splits.count, loaded.data.name));
   std::vector<RunResult> results;
   for (const TrainOptions& run : runs) {
     if (runs.size() > 1) check_outputs(comm, run);
-    if (run.run.split != loaded.data.splits.chosen || (run.run.number > 0 && run.draw_split))
-      prepare_split(comm, run, loaded.data);
+    if (run.run.split != loaded.labelled().splits.chosen || (run.run.number > 0 && run.draw_split))
+      loaded.take_split(run);
     if (run.run.number > 0) loaded.start_run(run);
     results.push_back(train_run(loaded, run, options.model, heartbeat));
   }

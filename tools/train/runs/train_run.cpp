@@ -92,7 +92,7 @@ void freeze(const Communicator& comm, Module& model, const std::vector<std::stri
 }
 
 /// Returns the description of the network for the metadata of a weight file, from which load_model() or
-/// load_model() make it again; nothing if the model is not this network alone, or if descriptions do
+/// load_potential() make it again; nothing if the model is not this network alone, or if descriptions do
 /// not cover it: edges have generated types, or categories have embeddings.
 std::map<std::string, std::string> metadata_of_weights(const Module& model, const TrainingGraph& loaded) {
   if (loaded.potential) return {{model_key, loaded.model.to_json()}};
