@@ -82,14 +82,16 @@ int sar_potential_cutoff(sar_potential potential, double* cutoff) {
 int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num_atoms,
                            const int32_t* species, const sar_array* positions, const sar_array* edges,
                            double* energy, double* virial, double* energies, sar_array* forces,
-                           sar_array* virials, double* energy_deviation, double* force_deviations) {
+                           sar_array* virials, sar_array* centroid_virials, double* energy_deviation,
+                           double* force_deviations) {
   std::optional<PotentialValues> values;
+  const bool of_atoms = virials != nullptr || centroid_virials != nullptr;
   const auto evaluate = [&](const Communicator& comm, CollectiveCall& call) {
     const auto found = object<PotentialObject>(potential, "potential");
     const auto on = object<GraphObject>(graph, "graph");
     call.equal("potential", found->description).equal(*on);
     call.equal("set of inputs", positions == nullptr ? "edge vectors" : "positions")
-        .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
+        .equal("set of results", of_atoms ? "with virials of atoms" : "without virials of atoms");
     const HostGraph& g = on->built();
     require<InputError>(g.is_homogeneous(),
                         "a potential on a graph of the node types ", joined(g.node_types()),
@@ -102,6 +104,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
                                                 : read_array(edges, {"edges", num_edges, 3});
     check_optional(forces, {"forces", n, 3});
     check_optional(virials, {"virials", n, 9});
+    check_optional(centroid_virials, {"centroid_virials", n, 9});
     PotentialAtoms atoms{.species = std::vector<Index>(given.begin(), given.end())};
     std::vector<double> numbers;
     if (x.defined()) {
@@ -113,7 +116,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
     }
     // of an empty list, a rank without atoms gives NULL
     const bool deviations = comm.all_reduce(force_deviations != nullptr ? 1 : 0, ReduceOp::max) == 1;
-    values = (*found->potential)(g, atoms, virials != nullptr, deviations);
+    values = (*found->potential)(g, atoms, of_atoms, deviations);
   };
   const int status =
       collective_call("sar_potential_evaluate", {{potential, "potential"}, {graph, "graph"}}, evaluate);
@@ -124,6 +127,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
     if (forces != nullptr) write_array(values->forces, *forces);
     if (energies != nullptr) std::ranges::copy(values->energies, energies);
     if (virials != nullptr) write_array(values->virials, *virials);
+    if (centroid_virials != nullptr) write_array(values->centroid_virials, *centroid_virials);
     if (energy_deviation != nullptr) *energy_deviation = values->energy_deviation;
     if (force_deviations == nullptr) return;
     std::fill_n(force_deviations, num_atoms, 0.0);

@@ -342,8 +342,8 @@ typedef struct sar_model_s* sar_model;
  * all ranks. Collective. */
 SAR_API int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_model* model);
 
-/* Loads a network from a .safetensors file with its description and weights. Rank 0 reads the file.
- * Collective. */
+/* Loads a network from a .safetensors file with its description and weights, or from a .json description
+ * that names its weight file. Rank 0 reads the files. Collective. */
 SAR_API int sar_model_load(sar_comm comm, const char* path, sar_model* model);
 
 /* Writes the description and the weights to a .safetensors file. Rank 0 writes the file. Collective. */
@@ -479,7 +479,7 @@ SAR_API int sar_train_step_labels(sar_model model, sar_optimizer optimizer, sar_
  *
  * @param[in] type, x, edges, loss_kind, target, mask  as in sar_train_step()
  * @param[in] labels  as in sar_train_step_labels()
- * @param[out] loss  may be NULL: the same on every rank */
+ * @param[out] loss  the same on every rank */
 SAR_API int sar_evaluate(sar_model model, sar_graph graph, const char* type, const sar_array* x,
                          const sar_array* edges, int32_t loss_kind, const sar_array* target,
                          int64_t mask_length, const uint8_t* mask, double* loss);
@@ -525,7 +525,8 @@ SAR_API int sar_predictor_free(sar_predictor predictor);
 /* A potential of atoms: energies, forces and virials. */
 typedef struct sar_potential_s* sar_potential;
 
-/* Loads a potential from a .safetensors file. Its parameters are constants. Collective. */
+/* Loads a potential from a .safetensors file, or from a .json file that names a weight file or the files of
+ * a committee. Its parameters are constants. Collective. */
 SAR_API int sar_potential_load(sar_comm comm, const char* path, sar_potential* potential);
 
 /* Returns the number of a species. Returns SAR_ERROR_INPUT for a name that the potential does not know, with
@@ -554,6 +555,8 @@ SAR_API int sar_potential_cutoff(sar_potential potential, double* cutoff);
  * @param[out] forces  [atoms, 3], may be NULL
  * @param[out] virials  [atoms, 9], may be NULL on all ranks: half of the terms of the edges at each atom,
  *     which cost one more exchange of rows
+ * @param[out] centroid_virials  [atoms, 9], may be NULL on all ranks: the terms of the edges that begin at
+ *     each atom, which times its velocity are its share of the flux of energy
  * @param[out] energy_deviation  may be NULL: standard deviation of the energies of a committee's heads, of
  *     all ranks; 0 without a committee
  * @param[out] force_deviations  [num_atoms], may be NULL: root of the mean square of the differences between
@@ -562,7 +565,8 @@ SAR_API int sar_potential_cutoff(sar_potential potential, double* cutoff);
 SAR_API int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num_atoms,
                                    const int32_t* species, const sar_array* positions, const sar_array* edges,
                                    double* energy, double* virial, double* energies, sar_array* forces,
-                                   sar_array* virials, double* energy_deviation, double* force_deviations);
+                                   sar_array* virials, sar_array* centroid_virials, double* energy_deviation,
+                                   double* force_deviations);
 
 SAR_API int sar_potential_free(sar_potential potential);
 
@@ -571,7 +575,8 @@ typedef struct sar_learner_s* sar_learner;
 
 /* Makes a learner of a potential, which gets new weights by sar_learner_train(). With a directory, goes on
  * from its latest checkpoint, with all structures of it, such as that of train --save-learner. The potential
- * may be freed before the learner. Returns SAR_ERROR_INPUT for a checkpoint of another potential. Collective.
+ * may be freed before the learner. Returns SAR_ERROR_INPUT for a checkpoint of another potential, a committee
+ * of several files, and a batch size below 1. Collective.
  *
  * @param[in] directory  may be NULL: no checkpoints are read or written
  * @param[in] batch_size  structures of a step

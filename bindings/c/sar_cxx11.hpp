@@ -471,7 +471,8 @@ class Potential : public Handle<sar_potential, sar_potential_free> {
   /// Without positions, `edges` are edge vectors.
   PotentialValues evaluate(const Graph& graph, const std::vector<std::int32_t>& species,
                            const sar_array* positions, const sar_array* edges, sar_array* forces = nullptr,
-                           sar_array* virials = nullptr, bool force_deviations = false) const {
+                           sar_array* virials = nullptr, sar_array* centroid_virials = nullptr,
+                           bool force_deviations = false) const {
     PotentialValues values;
     values.energies.resize(species.size());
     values.force_deviations.resize(force_deviations ? species.size() : 0);
@@ -479,7 +480,7 @@ class Potential : public Handle<sar_potential, sar_potential_free> {
     double* const deviations = values.force_deviations.empty() ? &none : values.force_deviations.data();
     check(sar_potential_evaluate(raw_, graph.get(), static_cast<std::int64_t>(species.size()), species.data(),
                                  positions, edges, &values.energy, values.virial, values.energies.data(),
-                                 forces, virials, &values.energy_deviation,
+                                 forces, virials, centroid_virials, &values.energy_deviation,
                                  force_deviations ? deviations : nullptr));
     return values;
   }

@@ -183,7 +183,7 @@ static int potential_cutoff(const arguments* a) {
 }
 static int potential_evaluate(const arguments* a) {
   return sar_potential_evaluate(a->potential, a->graph, a->num_nodes, a->species, a->positions, a->vectors,
-                                NEW(double), NULL, NULL, a->out, NULL, NULL, NULL);
+                                NEW(double), NULL, NULL, a->out, NULL, NULL, NULL, NULL);
 }
 static int learner_create(const arguments* a) {
   return sar_learner_create(a->potential, a->node_type, a->index, a->lr, NEW(sar_learner));

@@ -750,27 +750,33 @@ TEST_CASE(
   CHECK(sar_last_error() == std::string("the potential does not know the species 'c', expected one of a, b"));
   const sar_array positions = array_of(x), edges = array_of(vectors);
   for (const bool by_vectors : {false, true}) {
-    Tensor forces({n, 3}), virials({n, 9});
+    Tensor forces({n, 3}), virials({n, 9}), centroids({n, 9});
     double energy = 0, virial[9] = {};
     std::vector<double> energies(static_cast<std::size_t>(n));
-    sar_array c_forces = array_of(forces), c_virials = array_of(virials);
+    sar_array c_forces = array_of(forces), c_virials = array_of(virials), c_centroids = array_of(centroids);
     SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(),
                                     by_vectors ? nullptr : &positions, by_vectors ? &edges : nullptr, &energy,
-                                    virial, energies.data(), &c_forces, &c_virials, nullptr, nullptr));
+                                    virial, energies.data(), &c_forces, &c_virials, &c_centroids, nullptr,
+                                    nullptr));
     CHECK(energy == wanted.energy);
     CHECK(std::ranges::equal(virial, wanted.virial));
     CHECK(energies == wanted.energies);
     CHECK(same_bits(forces, wanted.forces));
     CHECK(same_bits(virials, wanted.virials));
+    CHECK(same_bits(centroids, wanted.centroid_virials));
     energy = 0;
+    centroids = Tensor({n, 9});
+    c_centroids = array_of(centroids);
     SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, &energy,
-                                    nullptr, nullptr, nullptr, nullptr, nullptr, nullptr));
+                                    nullptr, nullptr, nullptr, nullptr, &c_centroids, nullptr, nullptr));
     CHECK(energy == wanted.energy);
+    CHECK(same_bits(centroids, wanted.centroid_virials));
   }
   double deviation = 1;
   std::vector<double> deviations(static_cast<std::size_t>(n), 1);
   SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, nullptr,
-                                  nullptr, nullptr, nullptr, nullptr, &deviation, deviations.data()));
+                                  nullptr, nullptr, nullptr, nullptr, nullptr, &deviation,
+                                  deviations.data()));
   CHECK(deviation == 0);
   CHECK(deviations == std::vector<double>(static_cast<std::size_t>(n), 0));
   // a committee
@@ -787,7 +793,8 @@ TEST_CASE(
   SAR_OKAY(sar_potential_free(c_potential));
   SAR_OKAY(sar_potential_load(c_comm, path.c_str(), &c_potential));
   SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, nullptr,
-                                  nullptr, nullptr, nullptr, nullptr, &deviation, deviations.data()));
+                                  nullptr, nullptr, nullptr, nullptr, nullptr, &deviation,
+                                  deviations.data()));
   CHECK(deviation == of_committee.energy_deviation);
   CHECK(deviation > 0);
   CHECK(deviations == of_committee.force_deviations);
@@ -811,7 +818,7 @@ TEST_CASE(
     double energy = 0, virial[9] = {};
     sar_array c_forces = array_of(forces);
     SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, &energy,
-                                    virial, nullptr, &c_forces, nullptr, nullptr, nullptr));
+                                    virial, nullptr, &c_forces, nullptr, nullptr, nullptr, nullptr));
     CHECK(energy == of_mace.energy);
     CHECK(std::ranges::equal(virial, of_mace.virial));
     CHECK(same_bits(forces, of_mace.forces));

@@ -90,20 +90,24 @@ void trains(const std::string& folder) {
     expect(error.status() == SAR_ERROR_SHAPE, "the status of that error");
   }
 
-  const sar_cxx11::Potential potential(comm, SAR_TEST_DATA "/weights/potential.safetensors");
-  std::vector<double> places(3 * nodes), forces(3 * nodes);
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<double>(i * i % 7) / 3;
-  const sar_array positions = sar_cxx11::array(places, 3);
-  sar_array force_rows = sar_cxx11::array(forces, 3);
-  const std::vector<std::int32_t> species(nodes, potential.species("b"));
-  const sar_cxx11::PotentialValues at = potential.evaluate(graph, species, &positions, nullptr, &force_rows);
-  const sar_cxx11::PotentialValues sure =
-      potential.evaluate(graph, species, &positions, nullptr, nullptr, nullptr, /*force_deviations=*/true);
-  expect(sure.energy == at.energy && sure.energy_deviation == 0 &&
-             sure.force_deviations == std::vector<double>(species.size(), 0.0),
-         "deviations of a potential without a committee");
-  expect(potential.cutoff() == 4 && at.energies.size() == species.size() && at.energy != 0 && forces[1] != 0,
-         "energies and forces of a potential");
+  for (const std::string type : {"potential", "mace"}) {
+    const sar_cxx11::Potential potential(comm, SAR_TEST_DATA "/weights/" + type + ".safetensors");
+    std::vector<double> places(3 * nodes), forces(3 * nodes), flux(9 * nodes);
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<double>(i * i % 7) / 3;
+    const sar_array positions = sar_cxx11::array(places, 3);
+    sar_array force_rows = sar_cxx11::array(forces, 3), flux_rows = sar_cxx11::array(flux, 9);
+    const std::vector<std::int32_t> species(nodes, potential.species("b"));
+    const sar_cxx11::PotentialValues at =
+        potential.evaluate(graph, species, &positions, nullptr, &force_rows, nullptr, &flux_rows);
+    const sar_cxx11::PotentialValues sure = potential.evaluate(graph, species, &positions, nullptr, nullptr,
+                                                               nullptr, nullptr, /*force_deviations=*/true);
+    expect(sure.energy == at.energy && sure.energy_deviation == 0 &&
+               sure.force_deviations == std::vector<double>(species.size(), 0.0),
+           "deviations of a potential without a committee");
+    expect(potential.cutoff() == 4 && at.energies.size() == species.size() && at.energy != 0 &&
+               forces[1] != 0 && flux[4] != 0,
+           "energies, forces and virials of a potential");
+  }
 
   const std::string file = folder + ".safetensors";
   model.save(file);

@@ -424,7 +424,7 @@ static int potential_evaluate(void** h) {
   const sar_array positions = sar_array_double(values, NUM_NODES, 3);
   sar_array forces = sar_array_double(values + 32, NUM_NODES, 3);
   return sar_potential_evaluate(h[0], h[1], NUM_NODES, species, &positions, NULL, &number, NULL, NULL,
-                                &forces, NULL, &number, NULL);
+                                &forces, NULL, NULL, &number, NULL);
 }
 static int potential_free(void** h) {
   return sar_potential_free(h[0]);

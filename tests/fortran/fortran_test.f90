@@ -43,7 +43,8 @@ program fortran_test
   call test_rebuilding()
   call test_parameters()
   call test_files()
-  call test_potential()
+  call test_potential('SAR_TEST_POTENTIAL')
+  call test_potential('SAR_TEST_MACE')
   call test_library()
 
   call optimizer%free()
@@ -246,15 +247,17 @@ contains
   end subroutine
 
   ! Atoms on a helix whose first and last are neighbors: positions, and the vectors of edges.
-  subroutine test_potential()
+  subroutine test_potential(variable)
+    character(len=*), intent(in) :: variable
     type(sar_potential) :: potential
     type(sar_graph) :: chain
     character(len=1000) :: path
     real(real64) :: energy, by_vectors, virial(3, 3), energies(n), forces(3, n), same(3, n), virials(9, n)
+    real(real64) :: centroid_virials(9, n)
     real(real64), allocatable :: given(:, :), vectors(:, :)
     integer(int64), allocatable :: from(:), to(:)
     integer :: species(n), i
-    call get_environment_variable('SAR_TEST_POTENTIAL', path)
+    call get_environment_variable(variable, path)
     call potential%load(comm, trim(path))
     call check(potential%species('b') == 2, 'the number of a species')
     call check(potential%cutoff() == 4, 'the cutoff')
@@ -265,7 +268,7 @@ contains
     call chain%from_global(comm, ids, from, to)
     species = int(modulo(ids, 2_int64)) + 1
     call potential%evaluate(chain, species, forces, energy, positions=places(ids), virial=virial, &
-      energies=energies, virials=virials)
+      energies=energies, virials=virials, centroid_virials=centroid_virials)
     given = places(from) - places(to)
     allocate (vectors(3, size(given, 2)))
     call chain%edges_to_graph_order(given, vectors)
@@ -277,6 +280,8 @@ contains
       call check(abs(sum(energies) - energy) <= tolerance * n * maxval(abs(energies)), 'energies of atoms')
       call check(all(abs(reshape(sum(virials, 2), [3, 3]) - virial) <= 1000 * tolerance), &
         'virials of atoms')
+      call check(all(abs(reshape(sum(centroid_virials, 2), [3, 3]) - virial) <= 1000 * tolerance), &
+        'centroid virials of atoms')
     end if
     energy = -1
     call potential%evaluate(chain, species, forces, energy, edges=vectors, energies=energies(:0), stat=stat, &

@@ -2,6 +2,7 @@
 
 """Writes the .safetensors files of this directory, byte by byte; independent of the library."""
 import json
+import math
 import struct
 import zlib
 from pathlib import Path
@@ -51,18 +52,24 @@ if __name__ == "__main__":
     data = struct.pack("<q4f", 7, 1, 2.5, -3, 4)
     write(here / "written.safetensors", {"calls": ("I64", [], data[:8]), "a": ("F32", [2, 2], data[8:])},
           {"crc32": "%08x" % zlib.crc32(data), "format": "pt", "header_crc32": "0" * 8})
-    # a potential of two species, for programs that cannot write one
-    shapes = {"embedding": [2, 2], "convs.0.interatomic_context_net.0.weight": [2, 2], "convs.0.interatomic_context_net.0.bias": [2],
+    # potentials of two species, for programs that cannot write one
+    def write_potential(name, shapes, description):
+        tensors, k = {}, 0
+        for tensor, shape in shapes.items():
+            size = math.prod(shape)
+            tensors[tensor] = ("F32", shape, struct.pack("<%df" % size, *((7 * (k + i) % 17 - 8) / 8 for i in range(size))))
+            k += size
+        write(here / name, tensors, {"sar.model": json.dumps({
+            "sar_model": 1, "species": ["a", "b"], "cutoff": 4, "num_basis": 2, "hidden": 2, "layers": 1, "energy_shifts": [-1, 2.5]} | description)})
+
+    write_potential("potential.safetensors", {"embedding": [2, 2], "convs.0.interatomic_context_net.0.weight": [2, 2], "convs.0.interatomic_context_net.0.bias": [2],
               "convs.0.interatomic_context_net.2.weight": [6, 2], "convs.0.interatomic_context_net.2.bias": [6],
               "convs.0.filter_net.weight": [6, 2], "convs.0.filter_net.bias": [6], "convs.0.mu_channel_mix.weight": [4, 2],
               "convs.0.intraatomic_context_net.0.weight": [2, 4], "convs.0.intraatomic_context_net.0.bias": [2],
               "convs.0.intraatomic_context_net.2.weight": [6, 2], "convs.0.intraatomic_context_net.2.bias": [6],
-              "outnet.0.weight": [1, 2], "outnet.0.bias": [1], "outnet.2.weight": [1, 1], "outnet.2.bias": [1]}
-    tensors, k = {}, 0
-    for name, shape in shapes.items():
-        size = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        tensors[name] = ("F32", shape, struct.pack("<%df" % size, *((7 * (k + i) % 17 - 8) / 8 for i in range(size))))
-        k += size
-    write(here / "potential.safetensors", tensors, {"sar.model": json.dumps({
-        "sar_model": 1, "type": "painn", "hidden": 2, "layers": 1, "species": ["a", "b"], "cutoff": 4, "num_basis": 2,
-        "energy_shifts": [-1, 2.5]})})
+              "outnet.0.weight": [1, 2], "outnet.0.bias": [1], "outnet.2.weight": [1, 1], "outnet.2.bias": [1]}, {"type": "painn"})
+    write_potential("mace.safetensors", {
+        "embedding": [2, 2], "layers.0.contraction": [2, 3, 2], "layers.0.linear_up.0.weight": [2, 2], "layers.0.radial.0.weight": [4, 2],
+        "layers.0.radial.1.weight": [4, 4], "layers.0.linear.0.weight": [2, 2], "layers.0.linear.1.weight": [2, 2], "layers.0.skip.0": [2, 2, 2],
+        "layers.0.skip.1": [2, 2, 2], "layers.0.product.0.weight": [2, 2], "readout.0.weight": [2, 2], "readout.1.weight": [1, 2]},
+        {"type": "mace", "max_l": 1, "hidden_l": 1, "correlation": 2, "radial_hidden": 4, "radial_layers": 1, "readout_hidden": 2, "neighbors": 2})
