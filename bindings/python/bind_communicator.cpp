@@ -9,6 +9,23 @@
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 
+namespace {
+
+/// Collective. Returns whether a condition holds on all ranks.
+bool on_all_ranks(const Communicator& comm, bool holds) {
+  return compute([&] { return comm.all_reduce(holds ? 1 : 0, ReduceOp::min); }) == 1;
+}
+
+/// The whole number that an int of Python or an integer of NumPy is.
+std::optional<Index> integer_of(nb::handle value) {
+  Index number = 0;
+  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) PyErr_Clear();
+  return index.is_valid() && nb::try_cast(index, number) ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
 void bind_communicator(Definitions& module) {
   using namespace nb::literals;
   nb::class_<Communicator>(
@@ -37,22 +54,39 @@ void bind_communicator(Definitions& module) {
           "Collective. Returns when all ranks have called it.")
       .def(
           "all_reduce",
-          [](const Communicator& self, double value, const std::string& op) {
+          [](const Communicator& self, nb::handle value, const std::string& op) -> nb::object {
             static constexpr EnumName<ReduceOp> ops[] = {
                 {ReduceOp::sum, "sum"}, {ReduceOp::max, "max"}, {ReduceOp::min, "min"}};
             const ReduceOp chosen = choice(ops, op, "op");
-            return compute([&] { return self.all_reduce(value, chosen); });
+            const std::optional<Index> integer = integer_of(value);
+            const auto number = integer ? static_cast<double>(*integer) : nb::cast<double>(value);
+            if (on_all_ranks(self, integer.has_value()))
+              return nb::cast(compute([&] { return self.all_reduce(*integer, chosen); }));
+            return nb::cast(compute([&] { return self.all_reduce(number, chosen); }));
           },
-          "value"_a, "op"_a = "sum", "Collective. The sum, maximum or minimum of a number over all ranks.")
+          "value"_a, "op"_a = "sum",
+          "Collective. The sum, maximum or minimum of a number over all ranks: an int if all give one.",
+          nb::sig("def all_reduce(self, value: float, op: str = 'sum') -> float"))
       .def(
           "all_gather",
-          [](const Communicator& self, nb::handle values) {
-            const Doubles mine(values, "values");
+          [](const Communicator& self, nb::handle values) -> nb::object {
+            const nb::object array = array_of(values, "values");
+            const std::string dtype = dtype_of(array);
+            const bool integers = nb::cast<std::size_t>(array.attr("size")) == 0 || dtype == "bool" ||
+                                  (dtype != "uint64" && dtype.find("int") != std::string::npos);
+            if (on_all_ranks(self, integers)) {
+              const Ids mine(array.attr("reshape")(-1).attr("astype")("int64"), "values");
+              const std::vector<std::int64_t> all = compute([&] { return self.all_gather(mine.span()); });
+              return numpy_of(std::span<const std::int64_t>(all));
+            }
+            const Doubles mine(array, "values");
             const std::vector<double> all = compute([&] { return self.all_gather(mine.span()); });
             return numpy_of(std::span<const double>(all));
           },
           "values"_a,
-          "Collective. The numbers of all ranks, of any count, one rank after another, in float64 [all].")
+          "Collective. The numbers of all ranks, of any count, one rank after another: int64 [all] if all "
+          "ranks "
+          "give integers, otherwise float64 [all].")
       .def(
           "agree",
           [](const Communicator& self, const nb::callable& body) {

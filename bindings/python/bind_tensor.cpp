@@ -218,11 +218,22 @@ nb::object item_of(nb::handle_t<PyTensor> handle, nb::handle key) {
   }));
 }
 
-/// The values on the memory of the tensor. Those of sparse rows are for reading: products do not read them.
+/// Returns whether operations may read something else than value(): sparse rows, rows of a table, bfloat16.
+bool is_deferred(const PyTensor& x) {
+  return x.value.deferred() != nullptr;
+}
+
+/// The values on the memory of the tensor, for reading if it is deferred.
 nb::object values_of(const PyTensor& x) {
   nb::object array = numpy_of(x.value.value());
-  if (sparse_matrix(x.value) != nullptr) array.attr("setflags")(nb::arg("write") = false);
+  if (is_deferred(x)) array.attr("setflags")(nb::arg("write") = false);
   return array;
+}
+
+/// Before values are written: all operations read them then. Sparse rows stay as they are.
+void prepare_write(PyTensor& x) {
+  if (sparse_matrix(x.value) != nullptr) return;
+  before_write(x.value.value());  // which is no longer deferred
 }
 
 /// The elements with these places in memory, as a tensor of this shape.
@@ -450,7 +461,8 @@ void bind_tensor(Definitions& module) {
           "it was computed from, and ends the recording: a second call from the same results raises "
           "sar.Error.")
       .def("numpy", &values_of, nb::sig("def numpy(self) -> Floats"),
-           "Local. A NumPy array on the same memory, which it keeps alive.")
+           "Local. A NumPy array on the same memory, which it keeps alive. It is for reading if operations "
+           "read the values from elsewhere: of sparse rows, rows of a batch, and results in mixed precision.")
       .def(
           "__array__",
           [](const PyTensor& self, nb::object dtype, nb::object copy) {
@@ -466,7 +478,7 @@ void bind_tensor(Definitions& module) {
           "__dlpack__",
           [](const PyTensor& self, nb::kwargs options) {
             const nb::object array = values_of(self);
-            const bool copies = sparse_matrix(self.value) != nullptr;  // DLPack has no read-only memory
+            const bool copies = is_deferred(self);  // DLPack has no read-only memory
             return (copies ? nb::object(array.attr("copy")()) : array).attr("__dlpack__")(**options);
           },
           nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"))
@@ -522,16 +534,15 @@ void bind_tensor(Definitions& module) {
       .def(
           "copy_",
           [](nb::handle_t<PyTensor> handle, nb::object values) {
-            const auto& self = nb::cast<PyTensor&>(handle);
+            auto& self = nb::cast<PyTensor&>(handle);
             require<InputError>(self.recording == nullptr,
                                 "copy_() to a result that was computed from other tensors, expected a "
                                 "constant or a parameter");
             require<InputError>(sparse_matrix(self.value) == nullptr,
                                 "copy_() to sparse rows, expected a tensor of dense rows: x.clone()");
-            Tensor mine = self.value.value();
             const Tensor given = tensor_of(values);
-            before_write(mine);
-            mine.copy_from(given);
+            prepare_write(self);
+            self.value.value().copy_from(given);
             return nb::borrow(handle);
           },
           "values"_a, nb::sig("def copy_(self, values: ArrayLike) -> Tensor"),
@@ -549,7 +560,7 @@ void bind_tensor(Definitions& module) {
           "read these; other "
           "operations and numpy() make the dense rows once and keep them, for reading.")
       .def("_elements", &elements_of, "places"_a, "shape"_a)
-      .def("_before_write", [](const PyTensor& self) { before_write(self.value.value()); })
+      .def("_before_write", &prepare_write)
       .def(
           "reshape",
           [](const PyTensor& self, nb::args extents) {

@@ -100,13 +100,13 @@ def assign(x: Tensor, key: Any, values: Any) -> None:
         raise InputError("x[...] = values of a tensor that requires a gradient, expected a constant; sar.where() computes a new tensor")
     if isinstance(values, Tensor) and values.requires_grad:
         raise InputError("x[...] = values that require a gradient, expected constants: values.detach(), or sar.where() for a new tensor")
-    array = x.numpy()
-    if not array.flags.writeable:
-        raise InputError("x[...] = values of a tensor on memory that was borrowed for reading, expected memory that may be written")
     values = np.asarray(values)
     if values.dtype.kind not in "fiub":
         raise InputError(f"x[...] = values of dtype {values.dtype}, expected real numbers")
     x._before_write()
+    array = x.numpy()
+    if not array.flags.writeable:
+        raise InputError("x[...] = values of a tensor on memory that was borrowed for reading, expected memory that may be written")
     array[_keys(key)] = values
 
 
@@ -118,8 +118,8 @@ def permute(x: Tensor, *dims: Any) -> Tensor:
 
 
 def transpose(x: Tensor, *dims: Any) -> Tensor:
-    if x.ndim == 2 and dims == (0, 1):  # which torch swaps and NumPy leaves
-        raise InputError("transpose(0, 1) of a matrix, which NumPy leaves as it is and torch swaps, expected x.T or permute()")
+    if x.ndim == 2 and len(dims) == 2 and all(isinstance(d, int) for d in dims) and (dims[0] % 2, dims[1] % 2) == (0, 1):  # which torch swaps and NumPy leaves
+        raise InputError(f"transpose({dims[0]}, {dims[1]}) of a matrix, which NumPy leaves as it is and torch swaps, expected x.T or permute()")
     return permute(x, *(dims if dims and dims != (None,) else range(x.ndim)[::-1]))
 
 
@@ -163,13 +163,26 @@ def _smaller(a: Any, b: Any) -> Tensor:
     return _sar.where((np.asarray(a) <= np.asarray(b)) | np.isnan(np.asarray(a)), a, b)
 
 
+def _expm1(x: Tensor) -> Tensor:
+    is_small = np.abs(x.numpy()) < 1
+    half = _sar.tanh(_sar.where(is_small, x, 0) * 0.5)  # exp(x) - 1 = 2 h / (1 - h) keeps the digits of a small x
+    return _sar.where(is_small, 2 * half / (1 - half), _sar.exp(_sar.where(is_small, 0, x)) - 1)
+
+
+def _log1p(x: Tensor) -> Tensor:
+    y = 1 + x
+    with np.errstate(invalid="ignore"):
+        lost = x.numpy() - (y.numpy() - 1)  # to the rounding of 1 + x
+    found: Tensor = _sar.log(y) + np.divide(lost, y.numpy(), out=np.zeros_like(lost), where=np.isfinite(lost) & (lost != 0))
+    return found
+
+
 _DIFFERENTIABLE: dict[str, Callable[..., Tensor]] = {
     "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "divide": lambda a, b: a / b,
     "power": lambda a, b: a ** b, "float_power": lambda a, b: a ** b, "matmul": lambda a, b: a @ b, "maximum": _larger, "minimum": _smaller,
     "negative": lambda x: -x, "positive": lambda x: x, "absolute": _sar.abs, "fabs": _sar.abs, "exp": _sar.exp, "log": _sar.log,
     "sqrt": _sar.sqrt, "tanh": _sar.tanh, "square": lambda x: x * x, "reciprocal": lambda x: 1 / x, "exp2": lambda x: 2 ** x,
-    "log2": lambda x: _sar.log(x) / np.log(2), "log10": lambda x: _sar.log(x) / np.log(10), "expm1": lambda x: _sar.exp(x) - 1,
-    "log1p": lambda x: _sar.log(1 + x)}
+    "log2": lambda x: _sar.log(x) / np.log(2), "log10": lambda x: _sar.log(x) / np.log(10), "expm1": _expm1, "log1p": _log1p}
 # of which the derivative is 0, or which return bools
 _CONSTANT = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit", "sign", "floor", "ceil",
              "rint", "trunc", "logical_and", "logical_or", "logical_xor", "logical_not"}

@@ -55,7 +55,7 @@ def _check_equal(comm, what, values):
     if len(set(comm.all_gather([zlib.crc32("\n".join(values).encode())]))) > 1:
         raise InputError(f"the ranks give {what} with different types, or with weights on some ranks only")
     mine = [zlib.crc32(value.view(np.uint8).data) if isinstance(value, np.ndarray) else value for value in values.values()]
-    of_ranks = comm.all_gather(mine).reshape(comm.size, len(mine)).astype(np.int64)
+    of_ranks = comm.all_gather(mine).reshape(comm.size, len(mine))
     for i, name in enumerate(values):
         other = np.flatnonzero(of_ranks[:, i] != of_ranks[0, i])
         if len(other):
@@ -803,12 +803,12 @@ def _numbers_of_ids(graph, src, dst):
 
 def _global_ids(comm, ids, given):
     """They are found by the ids of the nodes of all ranks, unless these are 0, 1, 2, ..."""
-    counts = comm.all_gather([len(ids)]).astype(np.int64)
+    counts = comm.all_gather([len(ids)])
     same = np.array_equal(ids, counts[:comm.rank].sum() + np.arange(len(ids)))
     if comm.all_reduce(float(same), "min") == 1:
         comm.agree(lambda: _check_known(given, (given < 0) | (given >= counts.sum())))
         return given
-    everywhere = comm.all_gather(ids).astype(np.int64)
+    everywhere = comm.all_gather(ids)
     order = np.argsort(everywhere)
 
     def found():
@@ -876,7 +876,10 @@ def _repr(graph):
 @contextlib.contextmanager
 def _local_scope(graph):
     """While it lasts, changes of the fields are undone at its end."""
-    frames = [_srcdata(graph), _dstdata(graph), _edata(graph)]
+    if graph.is_homogeneous:
+        frames = [_srcdata(graph), _dstdata(graph), _edata(graph)]
+    else:
+        frames = [graph._frame_of(ntype) for ntype in graph.ntypes] + [_edata(graph[etype]) for etype in graph.canonical_etypes]
     before = [dict(frame) for frame in frames]
     try:
         yield

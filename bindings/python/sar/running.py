@@ -45,23 +45,29 @@ def _mpirun() -> str:
     return beside if os.path.exists(beside) else "mpirun"
 
 
-_SEVERAL = ("dataset", "valid_file", "test_file", "watch_file")  # whose list is several words
+# Options whose list, or whose pairs, are several words; of the others they are one word with commas.
+_SEVERAL = ("dataset", "valid_file", "test_file", "watch_file", "drop_weights", "missing_weights", "reverse_relation",
+            "fields", "rename", "node_data", "sample_relation", "edges")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_text, value))
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for key, value in options.items():
-        option = "--" + key.replace("_", "-")
-        if value is None or value is False:
+        if value is None or value is False or (isinstance(value, (list, tuple, dict)) and not value):
             continue
-        words.append(option)
+        words.append("--" + key.replace("_", "-"))
         if isinstance(value, dict):
-            words += [f"{name}={os.fspath(each) if isinstance(each, os.PathLike) else each}" for name, each in value.items()]
-        elif key in _SEVERAL and isinstance(value, (list, tuple)):
-            words += [os.fspath(each) for each in value]
+            value = [f"{name}={_text(each)}" for name, each in value.items()]
+        if key in _SEVERAL and isinstance(value, (list, tuple)):
+            words += map(_text, value)
         elif value is not True:
-            words.append(",".join(map(str, value)) if isinstance(value, (list, tuple)) else os.fspath(value)
-                         if isinstance(value, os.PathLike) else str(value))
+            words.append(_text(value))
     return words
 
 

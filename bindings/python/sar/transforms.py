@@ -44,7 +44,7 @@ def _rebuilt(graph, src, dst, kept, ids):
 def _first_free_id(graph):
     """An id that is larger than those of all edges."""
     ids = graph.edge_ids
-    return 1 + int(graph.comm.all_reduce(float(ids.max()) if len(ids) else -1.0, "max"))
+    return 1 + graph.comm.all_reduce(int(ids.max()) if len(ids) else -1, "max")
 
 
 def add_self_loop(graph):
@@ -146,11 +146,11 @@ def _chosen(graph, ntype, given):
 def _common(graph, ntype, given):
     comm = graph.comm
     rows, mine, count = comm.agree(lambda: _chosen(graph, ntype, given))
-    everywhere = np.unique(comm.all_gather(mine).astype(np.int64))
+    everywhere = np.unique(comm.all_gather(mine))
     ids = graph.node_ids(ntype)
     found = np.flatnonzero(np.isin(ids, everywhere))
-    if comm.all_reduce(float(len(found))) != len(everywhere):
-        known = comm.all_gather(ids[found]).astype(np.int64)
+    if comm.all_reduce(len(found)) != len(everywhere):
+        known = comm.all_gather(ids[found])
         raise InputError(f"there is no node {np.setdiff1d(everywhere, known)[0]} in the graph")
     return found, everywhere
 
@@ -213,7 +213,7 @@ def _offsets(graph, ids_of_types):
     """Where the ids of each type begin if those of one type follow those of the type before it."""
     counts = [0]
     for ids in ids_of_types:
-        counts.append(1 + int(graph.comm.all_reduce(float(ids.max()) if len(ids) else -1.0, "max")))
+        counts.append(1 + graph.comm.all_reduce(int(ids.max()) if len(ids) else -1, "max"))
     return np.cumsum(counts)
 
 
@@ -307,7 +307,7 @@ def connected_components(graph):
     src, dst, _ = graph._edges()
     ids, ends = np.unique(np.concatenate([src, dst, graph.src_ids]), return_inverse=True)
     label = _components(len(ids), ends[:len(src)], ends[len(src):2 * len(src)])
-    pairs = graph.comm.all_gather(np.stack([ids, ids[label]], 1).reshape(-1)).astype(np.int64).reshape(-1, 2)
+    pairs = graph.comm.all_gather(np.stack([ids, ids[label]], 1).reshape(-1)).reshape(-1, 2)
     ids, ends = np.unique(pairs, return_inverse=True)
     ends = ends.reshape(-1, 2)
     label = _components(len(ids), ends[:, 0], ends[:, 1])
@@ -323,7 +323,7 @@ def largest_connected_component(graph):
         3
     """
     label = connected_components(graph)
-    everywhere, counts = np.unique(graph.comm.all_gather(label).astype(np.int64), return_counts=True)
+    everywhere, counts = np.unique(graph.comm.all_gather(label), return_counts=True)
     return subgraph(graph, label == everywhere[np.argmax(counts)] if len(everywhere) else np.zeros(0, bool))
 
 

@@ -49,6 +49,13 @@ def test_all_gather(comm):
     mine = np.arange(comm.rank + 1) + 0.1
     np.testing.assert_array_equal(comm.all_gather(mine), np.concatenate([np.arange(r + 1) + 0.1 for r in range(comm.size)]))
     assert comm.all_gather([[1, 2], [3, 4]]).shape == (4 * comm.size,)
+    large = 2 ** 60 + 1 + comm.rank  # no float64
+    np.testing.assert_array_equal(comm.all_gather([large] if comm.rank > 0 or comm.size == 1 else []),
+                                  [2 ** 60 + 1 + r for r in range(comm.size) if r > 0 or comm.size == 1])
+    assert comm.all_reduce(large, "max") == 2 ** 60 + comm.size and isinstance(comm.all_reduce(np.int32(1)), int)
+    assert comm.all_gather([1 if comm.rank == 0 else 0.5]).dtype == (np.int64 if comm.size == 1 else np.float64)
+    assert comm.all_reduce(np.array(0.5)) == 0.5 * comm.size and comm.all_reduce(np.array(3)) == 3 * comm.size
+    assert comm.all_reduce(1 if comm.rank == 0 else 0.5) == 1 + 0.5 * (comm.size - 1)
     with pytest.raises(sar.InputError, match="values of dtype complex128, expected real numbers"):
         comm.all_gather([1j])
 

@@ -84,6 +84,23 @@ def test_rows_of_a_batch_do_not_change_when_the_features_are_overwritten(write):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("write", [lambda x: x.__setitem__(slice(0, 5), 0), lambda x: x.copy_(np.concatenate([np.zeros((5, 4)), x[5:]]))],
+                         ids=["assign", "copy_"])
+def test_rows_of_a_batch_may_be_overwritten(write):
+    """As by a mask of features: layers read the new values."""
+    _, _, graph = random_graph()
+    x = sar.tensor(graph.local_rows(np.random.default_rng(0).normal(size=(60, 4))).astype(np.float32), copy=True)
+    sar.manual_seed(1)
+    net = Net()
+    inputs, _, blocks = next(iter(sar.DataLoader(graph, None, sar.NeighborSampler([3, 3]), batch_size=32)))
+    rows = x[inputs]
+    with pytest.raises(ValueError, match="read-only"):
+        rows.numpy()[0] = 0
+    write(rows)
+    np.testing.assert_array_equal(rows[:5], 0)
+    np.testing.assert_allclose(net(blocks, rows), net(blocks, sar.tensor(np.asarray(rows), copy=True)), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("negatives, k", [("per_source", 2), ("global", 1), (None, 1)])
 def test_batches_of_edges_of_several_types(comm, negatives, k):
     draw = np.random.default_rng(0)
@@ -267,3 +284,15 @@ def test_typed_batches(comm):
     np.testing.assert_array_equal(np.asarray(graph.edge_rows(weights, etype="plays")).reshape(-1), graph["plays"].edge_ids)
     with pytest.raises(sar.InputError, match="the row 1000"):
         sar.DataLoader(graph, {"user": [1000]}, sar.NeighborSampler([2]))
+
+
+def test_names_of_relations_with_colons():
+    graph = sar.Graph({("d", "rdf:type", "e"): ([0, 1], [1, 0])}, num_nodes={"d": 2, "e": 2})
+    conv = sar.nn.HeteroGraphConv({("d", "rdf:type", "e"): sar.nn.SAGEConv((3, 3), 4)})
+    feats = {"d": sar.ones((graph.num_nodes("d"), 3)), "e": sar.ones((graph.num_nodes("e"), 3))}
+    assert conv(graph, feats)["e"].shape == (graph.num_nodes("e"), 4)
+    assert sar.nn.HeteroGraphConv({"rdf:type": sar.nn.SAGEConv((3, 3), 4)})(graph, feats)["e"].shape == (graph.num_nodes("e"), 4)
+    conv.mods["d:rdf:type:e"] = sar.nn.SAGEConv((3, 3), 5)
+    assert conv(graph, feats)["e"].shape == (graph.num_nodes("e"), 5)
+    with pytest.raises(sar.InputError, match="'items' is the name of a method"):
+        sar.nn.HeteroGraphConv({"items": sar.nn.SAGEConv((3, 3), 4)})

@@ -181,6 +181,10 @@ def test_a_list_of_files_is_several_words():
 
     assert _words({"dataset": ["a,b.xyz", pathlib.Path("c.db")], "split_graphs": [0.5, 0.5, 0]}) == \
         ["--dataset", "a,b.xyz", "c.db", "--split-graphs", "0.5,0.5,0"]
+    assert _words({"drop_weights": ["lns.*", "lin_in.*"], "lr_factors": {"embedding": 0.1, "convs": 0.5}}) == \
+        ["--drop-weights", "lns.*", "lin_in.*", "--lr-factors", "embedding=0.1,convs=0.5"]
+    assert _words({"sample_relation": {"cites": [3, 2], "has": [1, 1]}, "node_columns": {"key": "id", "features": ["a", "b"]}}) == \
+        ["--sample-relation", "cites=3,2", "has=1,1", "--node-columns", "key=id,features=a,b"]
 
 
 def test_train_starts_ranks_with_the_mpirun_beside_the_interpreter(tmp_path, monkeypatch, comm):

@@ -343,3 +343,15 @@ def test_options_stay_until_they_are_set_again(comm):
     graph.set_options(halo_format="exact", edge_chunk=np.int32(7))
     exact = graph.update_all(sar.fn.copy_u(x), "sum")
     assert comm.all_reduce(float(not np.array_equal(exact, y)), "max") == (comm.size > 1)
+
+
+def test_fields_of_types_in_a_local_scope():
+    graph = sar.Graph({("user", "rates", "item"): ([0, 1, 2], [1, 0, 1]), ("item", "rated", "user"): ([1, 0], [0, 2])},
+                      num_nodes={"user": 3, "item": 2})
+    users = graph.num_nodes("user")
+    graph.nodes["user"].data["kept"] = sar.ones((users, 2))
+    with graph.local_scope():
+        graph.nodes["user"].data["h"] = sar.zeros((users, 2))
+        graph["rates"].edata["w"] = sar.zeros((graph["rates"].num_edges(), 1))
+        del graph.nodes["user"].data["kept"]
+    assert "h" not in graph.nodes["user"].data and "kept" in graph.nodes["user"].data and "w" not in graph["rates"].edata

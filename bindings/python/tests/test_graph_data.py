@@ -575,3 +575,14 @@ def test_a_field_has_a_row_for_each_node_or_edge():
         typed.nodes["b"].data["x"] = np.ones((typed.num_nodes("b") + 1, 1))
     with pytest.raises(sar.ShapeError, match="the field 'w' of the edges"):
         typed["to"].edata["w"] = np.ones(typed["to"].num_edges() + 1)
+
+
+def test_ids_that_no_float64_has(comm):
+    ids = 2 ** 60 + np.arange(6)
+    mine = ids if comm.rank == 0 else ids[:0]
+    src, dst = (ids[[0, 1, 3, 4]], ids[[1, 2, 4, 3]]) if comm.rank == 0 else (ids[:0], ids[:0])
+    graph = sar.Graph((src, dst), nodes=mine)
+    assert sar.subgraph(graph, ids[:2]).num_global_nodes() == 2
+    labels = comm.all_gather(np.asarray(sar.connected_components(graph)))
+    assert len(set(labels.tolist())) == 3  # 0-1-2, 3-4, 5
+    assert sar.add_self_loop(graph).num_global_edges() == 10

@@ -283,6 +283,16 @@ def test_functions_of_numpy_give_tensors(f):
     check_gradient(f, a, step=3e-3)
 
 
+@pytest.mark.parametrize("f", [np.log1p, np.expm1], ids=lambda f: f.__name__)
+def test_functions_of_small_numbers_keep_their_digits(f):
+    a = np.array([1e-8, -3e-7, 1e-4, 0.3, 0, 20, -0.999], np.float32)
+    check(f(sar.tensor(a)), f(a))
+    check(f(sar.tensor([np.inf, -1])), f(np.array([np.inf, -1], np.float32)))
+    x = sar.tensor(a, requires_grad=True)
+    f(x).sum().backward()
+    np.testing.assert_allclose(x.grad, 1 / (1 + a) if f is np.log1p else np.exp(a), rtol=1e-5)
+
+
 @pytest.mark.parametrize("f", [np.add, np.subtract, np.multiply, np.divide, np.power, np.maximum, np.minimum], ids=lambda f: f.__name__)
 def test_functions_of_two_operands(f):
     a, b = np.abs(numbers(3, 2)) + 0.5, np.abs(numbers(2)) + 0.5
@@ -347,6 +357,8 @@ def test_what_would_lose_a_gradient_or_nan_without_a_word():
             np.testing.assert_array_equal(np.isnan(np.asarray(function(a, b))), [True, False])
     with pytest.raises(sar.InputError, match="x.T"):
         sar.zeros([2, 2]).transpose(0, 1)
+    with pytest.raises(sar.InputError, match="x.T"):
+        sar.zeros([2, 2]).transpose(-2, -1)
 
 
 def test_a_buffer_stays_in_the_state_when_it_is_assigned():

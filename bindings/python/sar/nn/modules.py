@@ -388,6 +388,8 @@ class ModuleDict(Module):
             self[name] = module
 
     def __setitem__(self, name, module):
+        if hasattr(type(self), name):
+            raise InputError(f"'{name}' is the name of a method, expected another key")
         setattr(self, name.replace(".", "%2E"), module)
 
     def __getitem__(self, name):
@@ -642,12 +644,13 @@ class HeteroGraphConv(Module):
             raise InputError(f"aggregate is '{aggregate}', expected 'sum' or 'mean'")
         self.aggregate = aggregate
         self.mods = ModuleDict({key if isinstance(key, str) else ":".join(key): module for key, module in mods.items()})
+        self._etypes = {key if isinstance(key, str) else ":".join(key): key for key in mods}  # names may have colons
 
     def forward(self, graph, feats):
         found = {}
         for name, module in self.mods.items():
             layer: Any = module
-            etype = graph.canonical(tuple(name.split(":")) if ":" in name else name)
+            etype = graph.canonical(self._etypes.get(name, tuple(name.split(":")) if name.count(":") == 2 else name))
             source, _, destination = etype
             if source not in feats or destination not in feats:
                 raise InputError(f"there are no rows of '{source if source not in feats else destination}', which {name} reads")
