@@ -15,7 +15,8 @@
 // The delays of a message follow from the seed, the rank, the peer, the tag and the number of the message,
 // not from the number of tests: they are times, so that a seed gives nearly the same schedule again. Each
 // seed has its own share of delayed calls and its own scale, because rare long delays find other errors than
-// frequent short ones.
+// frequent short ones. A program that tries many problems in one run calls MPI_Pcontrol(n) on every rank
+// before the n-th: it gets the schedule of this seed and n, whatever came before.
 //
 // Persistent requests of the program itself are passed on unchanged. Calls that block start all late requests
 // at once.
@@ -39,7 +40,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
 
-enum Kind : std::uint64_t { of_run, of_send, of_receive, of_collective, of_call };
+enum Kind : std::uint64_t { of_run, of_send, of_receive, of_collective, of_call, of_schedule };
 
 /// A sequence of random numbers that follows from some keys.
 struct Draw {
@@ -87,6 +88,13 @@ class Noise {
     if (initialized == 0) return nullptr;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return noise = new Noise(std::strtoull(text, nullptr, 10), static_cast<std::uint64_t>(rank));
+  }
+
+  /// Begins the schedule number `number` of this seed.
+  void begin_schedule(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    start_until(Time::max());
+    draw_schedule(Draw{first_seed_, of_schedule, number}.next());
   }
 
   /// Before a call that returns at once: starts the requests whose time has come.
@@ -202,13 +210,19 @@ class Noise {
   }
 
  private:
-  Noise(std::uint64_t seed, std::uint64_t rank) : seed_(seed), rank_(rank), calls_{seed, rank, of_call} {
+  Noise(std::uint64_t seed, std::uint64_t rank) : first_seed_(seed), rank_(rank) { draw_schedule(seed); }
+
+  void draw_schedule(std::uint64_t seed) {
+    seed_ = seed;
+    calls_ = {seed, rank_, of_call};
+    collectives_ = 0;
+    messages_.clear();
     Draw draw{seed, of_run};
     const std::pair<double, int> kinds[] = {{0.01, 1000}, {0.1, 100}, {0.5, 20}};
     std::tie(share_, scale_) = kinds[draw.next() % 3];
     synchronous_ = draw.happens(0.5) ? 0.3 : 0;
     yields_ = draw.happens(0.5) ? 0.02 : 0;
-    if (draw.next() % 4 == rank) scale_ *= 5;  // a slow rank
+    if (draw.next() % 4 == rank_) scale_ *= 5;  // a slow rank
   }
 
   /// Mostly 0, otherwise about the scale, rarely 50 times as long.
@@ -239,12 +253,12 @@ class Noise {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[calls_.next() % i]);
   }
 
-  std::uint64_t seed_, rank_;
+  std::uint64_t first_seed_, seed_ = 0, rank_;
   double share_ = 0;
   int scale_ = 0;
   double synchronous_ = 0, yields_ = 0;
   std::mutex mutex_;
-  Draw calls_;
+  Draw calls_{};
   std::uint64_t collectives_ = 0;
   std::map<std::tuple<Kind, MPI_Comm, int, int>, std::uint64_t> messages_;
   std::map<MPI_Request, Request> requests_;
@@ -393,6 +407,11 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     return code != MPI_SUCCESS || flag != 0;
   });
   return code;
+}
+
+int MPI_Pcontrol(const int level, ...) {
+  if (Noise* noise = Noise::get(); noise != nullptr) noise->begin_schedule(static_cast<std::uint64_t>(level));
+  return MPI_SUCCESS;
 }
 
 int MPI_Cancel(MPI_Request* request) {
