@@ -237,6 +237,11 @@ function(sar_compile_settings target)
                                              -fno-sanitize-recover=undefined -fno-omit-frame-pointer
                                              $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # false alarms in intrinsics when instrumented
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  elseif(SAR_SANITIZE STREQUAL "heap") # the address sanitizer without checks of the stack: compiled in half the time of "address"
+    target_compile_options(${target} PRIVATE -fsanitize=address -fno-omit-frame-pointer
+                                             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+                                             $<$<CXX_COMPILER_ID:GNU>:SHELL:--param asan-stack=0>)
+    target_link_options(${target} PUBLIC -fsanitize=address)
   endif()
   if(SAR_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)

@@ -68,6 +68,7 @@ part() {
   if [ "$1 $kind" = "release gate" ] || [ "$1 $kind" = "release full" ]; then
     [ "$python" = OFF ] || tests/python/environment.sh build/python || python=OFF
     options=(-DSAR_PYTHON="$python" -DPython_EXECUTABLE="$PWD/build/python/bin/python")
+    [ $kind = full ] || options+=(-DSAR_BUILD_BENCHMARKS=OFF)
   elif [ "$1" = openmpi5 ] || [ "$1" = mpich5 ]; then
     tests/python/environment.sh "build/$1/mpi" "${1%5}" || return 1
   elif [ "$1 $kind" = "mpich full" ] && tests/python/environment.sh build/lammps lammps; then  # for the plugin
