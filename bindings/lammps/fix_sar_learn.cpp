@@ -3,6 +3,8 @@
 
 #include "agreed.hpp"
 
+#include <sar/core/files/file.hpp>
+
 #include <lammps/atom.h>
 #include <lammps/domain.h>
 #include <lammps/force.h>
@@ -52,16 +54,6 @@ void write_xyz(std::ostream& out, const sar::LabelledStructure& s, const std::ve
     for (std::size_t c = 0; !s.forces.empty() && c < 3; ++c) out << ' ' << s.forces[3 * i + c];
     out << '\n';
   }
-}
-
-/// Writes a file under another name, and gives it its own when it is whole.
-template <class Write>
-void write_file(const std::string& path, const Write& write) {
-  std::ofstream out(path + ".tmp");
-  write(out);
-  out.close();
-  sar::require<sar::InputError>(out.good(), path, ": cannot be written");
-  std::filesystem::rename(path + ".tmp", path);
 }
 
 }  // namespace
@@ -220,7 +212,9 @@ void FixSarLearn::label_by_lammps(sar::LabelledStructure& structure, const std::
 void FixSarLearn::label_by_command(sar::LabelledStructure& structure) {
   if (comm_.rank() != 0) return;
   const std::string in = directory_ + "/label.xyz", out = directory_ + "/label.txt";
-  write_file(in, [&](std::ostream& file) { write_xyz(file, structure, potential_->description().species); });
+  std::ostringstream text;
+  write_xyz(text, structure, potential_->description().species);
+  sar::write_text(in, text.str());
   std::filesystem::remove(out);
   const std::string command = command_ + " '" + in + "' '" + out + "'";
   const int status = std::system(command.c_str());
@@ -251,10 +245,10 @@ void FixSarLearn::write_results() {
   sar::save_potential(comm_, directory_ + "/potential.safetensors", *pair_->potential());
   comm_.agree([&] {
     if (comm_.rank() != 0) return;
-    write_file(directory_ + "/learned.xyz", [&](std::ostream& file) {
-      for (sar::Index i = 0; i < learner_->num_structures(); ++i)
-        write_xyz(file, learner_->structure(i), potential_->description().species);
-    });
+    std::ostringstream text;
+    for (sar::Index i = 0; i < learner_->num_structures(); ++i)
+      write_xyz(text, learner_->structure(i), potential_->description().species);
+    sar::write_text(directory_ + "/learned.xyz", text.str());
   });
 }
 
