@@ -111,6 +111,8 @@ TEST_CASE("rows are chosen and put together without dense rows") {
     CHECK(sparse_matrix(found) != nullptr);
     CHECK(found.shape() == expected.shape());
     CHECK(std::ranges::equal(found.value().values(), expected.value().values()));
+    CHECK(sparse_matrix(found)->row_offsets().front() == 0);
+    CHECK(sparse_matrix(found)->row_offsets().back() == sparse_matrix(found)->num_stored());
   };
   equal(gather_rows(x, ids), gather_rows(Variable(dense), ids));
   equal(gather_rows(slice_rows(x, 5, 60), {0, 54, 9}),
