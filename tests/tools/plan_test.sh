@@ -43,9 +43,7 @@ within 1 "$(number peak_bytes parts.json)" "$(number peak_bytes data.json)" "mem
 # Of parts, the fields that --fields names, and labels with a column for each class.
 cp -r parts named
 sed -i 's/"features"/"state"/; s/"labels"/"kind"/' named/partition.json
-for part in named/part*/; do
-  for type in "$part"nodes/*/; do mv "$type"features.npy "$type"state.npy && mv "$type"labels.npy "$type"kind.npy; done
-done
+for fields in named/part-*/nodes/_N/data; do mv "$fields/features.npy" "$fields/state.npy" && mv "$fields/labels.npy" "$fields/kind.npy"; done
 "${run[@]}" "$programs/plan" named --fields features=state labels=kind "${model[@]}" "${here[@]}" --json named.json >out 2>err || fail "plan with --fields: $(cat err)"
 [ "$(number peak_bytes named.json)" = "$(number peak_bytes parts.json)" ] || fail "--fields: $(number peak_bytes named.json) bytes, $(number peak_bytes parts.json) with the usual names"
 
