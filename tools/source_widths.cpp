@@ -5,6 +5,8 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -20,12 +22,23 @@ Index count_classes(GraphSource& source, const std::string& labels) {
   const DataArray mine = source.read_node_data(0, labels, nodes);
   std::vector<double> values(nodes.size());
   convert_elements(mine.type, mine.bytes.data(), std::ssize(nodes), values.data());
-  double largest = 0;
-  for (const double label : values) largest = std::max(largest, label);  // not NaN
-  return static_cast<Index>(std::min(comm.all_reduce(largest, ReduceOp::max), 0x1p31)) + 1;
+  return num_classes(comm.all_reduce(largest_class(values), ReduceOp::max), source.num_nodes());
 }
 
 }  // namespace
+
+double largest_class(std::span<const double> labels) {
+  double largest = 0;
+  for (const double label : labels) {
+    if (label != std::floor(label) && !std::isnan(label)) return std::numeric_limits<double>::infinity();
+    if (label > largest) largest = label;
+  }
+  return largest;
+}
+
+Index num_classes(double largest, Index num_nodes) {
+  return largest < static_cast<double>(num_nodes) ? static_cast<Index>(largest) + 1 : 1;
+}
 
 const DataField* field_called(const std::string& name, const char* other,
                               const std::vector<DataField>& fields, const DatasetOptions& options) {

@@ -19,6 +19,11 @@ struct Widths {
   double stored = 0;  ///< features of a node that are stored, if they are sparse rows; 0: they are dense
 };
 
+/// Returns the largest of numbers of classes; infinity if a label is no whole number. NaN is no label.
+double largest_class(std::span<const double> labels);
+/// Returns how many classes there are if largest_class() is one; 1 for values, which have one column.
+Index num_classes(double largest, Index num_nodes);
+
 /// Returns the field that `fields` of the options gives this name, or else the one called so or `other`;
 /// null: there is none.
 const DataField* field_called(const std::string& name, const char* other,

@@ -436,9 +436,10 @@ DataArray read_edge_rows(GraphSource& source, std::size_t type, const DataField&
   if (rows.size() == ids.size()) return known;
 
   DataArray data(field.type, field.row_shape, static_cast<Index>(ids.size()));
-  const std::vector<std::byte> fill = field.name == "weight" || field.name == "edge_weight"
-                                          ? one(field.type)
-                                          : std::vector<std::byte>(element_bytes(field.type));
+  const bool is_weight =
+      field.name == "weight" || field.name == "edge_weight" || field.name == options.field("weight");
+  const std::vector<std::byte> fill =
+      is_weight ? one(field.type) : std::vector<std::byte>(element_bytes(field.type));
   Index next = 0;
   for (std::size_t e = 0; e < ids.size(); ++e) {
     std::byte* row = data.row(static_cast<Index>(e));

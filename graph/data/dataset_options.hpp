@@ -71,6 +71,12 @@ struct DatasetOptions {
   /// weight, as PyG's add_remaining_self_loops.
   bool remaining_self_loops = false;
   Index split = 0;  ///< of several splits, the one whose masks NodeData has
+
+  /// The name of the field that is used as `what`: that of `fields`, or `what`.
+  [[nodiscard]] std::string field(const std::string& what) const {
+    const auto named = fields.find(what);
+    return named == fields.end() ? what : named->second;
+  }
 };
 
 inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {

@@ -108,12 +108,9 @@ NodeData category_data(const Communicator& comm, const GraphData& graph, const s
           what);
     NodeData data = node_data_of(comm, graph, category, options);
     const DataColumns& mine = graph.node_type(category).data;
-    const auto name_of = [&](const char* what) {
-      const auto named = options.fields.find(what);
-      return named == options.fields.end() ? std::string(what) : named->second;
-    };
-    for (const std::string& what : {name_of("train_mask"), name_of("val_mask"), name_of("test_mask"),
-                                    name_of("labels"), std::string("label")}) {
+    for (const std::string& what :
+         {options.field("train_mask"), options.field("val_mask"), options.field("test_mask"),
+          options.field("labels"), std::string("label")}) {
       const bool may_miss = what == "label" || (what == "labels" && mine.contains("label"));
       if (mine.contains(what) || may_miss) continue;
       for (const NodeTypeData& other : graph.node_types)

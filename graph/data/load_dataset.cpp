@@ -74,8 +74,7 @@ FoundDataset find_on_rank_0(const Communicator& comm, const std::string& path) {
 
 /// The beginning of a message about the field for `key`. Local.
 std::string place_of(const GraphSource& source, const DatasetOptions& options, const std::string& key) {
-  const auto named = options.fields.find(key);
-  return source.place_of(named == options.fields.end() ? key : named->second);
+  return source.place_of(options.field(key));
 }
 
 /// Collective.

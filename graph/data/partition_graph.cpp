@@ -152,24 +152,26 @@ GraphData take_part(const Communicator& comm, std::span<const PartitionBook> boo
 
 namespace {
 
-/// One 0 or 1 for each node of this rank's slice of the homogeneous form; empty when no type has a
-/// "train_mask". Of several splits, `split` counts. Collective.
-Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> first, Index split) {
+/// One 0 or 1 for each node of this rank's slice of the homogeneous form; empty when no type has a training
+/// mask. Reads `fields` and `split` of the options. Collective.
+Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> first,
+                                    const DatasetOptions& options) {
+  const std::string name = options.field("train_mask");
   const PartitionBook slices = PartitionBook::even(first.back(), source.comm().size());
   const Index begin = slices.begin(source.comm().rank()), end = slices.end(source.comm().rank());
   const std::vector<NodeTypeData>& types = source.types().node_types;
   Array<std::uint8_t> mask;
   for (std::size_t t = 0; t < types.size(); ++t) {
     const auto& fields = types[t].unread;
-    if (std::ranges::find(fields, "train_mask", &DataField::name) == fields.end()) continue;
+    if (std::ranges::find(fields, name, &DataField::name) == fields.end()) continue;
     const Index here = std::clamp(first[t], begin, end);
     Array<Index> nodes(std::clamp(first[t + 1], begin, end) - here);
     std::iota(nodes.begin(), nodes.end(), here - first[t]);
-    const DataArray rows = source.read_node_data(t, "train_mask", nodes);
+    const DataArray rows = source.read_node_data(t, name, nodes);
     source.comm().agree([&] {
-      const Array<std::uint8_t> of_type = mask_of_split(
-          rows, split,
-          concat(source.name(), ": ", types.size() == 1 ? "" : types[t].name + " ", "train_mask"));
+      const Array<std::uint8_t> of_type =
+          mask_of_split(rows, options.split,
+                        concat(source.name(), ": ", types.size() == 1 ? "" : types[t].name + " ", name));
       mask.resize(end - begin, 0);
       std::ranges::copy(of_type, mask.begin() + (here - begin));
     });
@@ -214,7 +216,7 @@ PartitionReport report_of(const GraphData& graph, const PartitionGraphOptions& o
 std::vector<NodePartition> divide(GraphSource& source, const GraphData& graph,
                                   const PartitionGraphOptions& options, PartitionReport& report) {
   const std::vector<Index> first = first_of_types(graph);
-  const Array<std::uint8_t> train_mask = read_train_mask(source, first, options.data.split);
+  const Array<std::uint8_t> train_mask = read_train_mask(source, first, options.data);
   AssignmentOptions how{
       .parts = options.parts, .seed = options.data.partition_seed, .balance_edges = options.balance_edges};
   if (graph.node_types.size() > 1) how.first_of_type = first;

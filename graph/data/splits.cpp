@@ -176,6 +176,11 @@ void draw_split(const Communicator& comm, NodeData& data, const DrawSplitOptions
   std::array<Array<std::uint8_t>, 3> masks = comm.agree([&] {
     const CallScope compared(comm, CollectiveCall("draw_split").equal(options));
     require_shares(options);
+    for (const SplitPart* part : {&options.train, &options.valid, &options.test})
+      require<InputError>(!part->per_class || data.label_type == LabelType::classes, data.name,
+                          ": a part of the split shall be a number of each class, and the labels are ",
+                          to_string(data.label_type), ", expected a share or a number of all ", data.item,
+                          "s");
     const Index nodes = data.book.num_nodes();
     require<InputError>(data.num_classes <= nodes, data.name, ": there are ", data.num_classes,
                         " classes and ", nodes, " ", data.item, "s, expected no more classes than ",
@@ -317,7 +322,7 @@ void set_splits(NodeData& data, const std::array<DataArray, 3>& masks, Index spl
 Array<std::uint8_t> mask_of_split(const DataArray& mask, Index split, const std::string& place,
                                   std::span<const Index> ids) {
   const Index columns = mask.row_size();
-  if (columns > 1) require_split(place, columns, split);
+  if (columns != 1) require_split(place, columns, split);
   return column_of_mask(to_zeros_and_ones(mask, place, ids), columns, split);
 }
 

@@ -48,6 +48,7 @@ on 1 "${net[@]}" --epochs 0 --init-weights c --predict last
 cmp p/labels.npy last/labels.npy || fail "the last checkpoint gives other predictions"
 on 2 "${net[@]}" --epochs 0 --init-weights c/checkpoint-00000002.safetensors --predict second --save-weights w.safetensors
 on 1 "${net[@]}" --epochs 0 --init-weights w.safetensors --predict again
+! cmp -s last/logits.npy second/logits.npy || fail "the last checkpoint is read in place of the one that is named"
 cmp second/logits.npy again/logits.npy || cmp second/labels.npy again/labels.npy || fail "the saved weights give other predictions"
 expect 1 "of another model" "$train" --dataset d --layers 2 --hidden 8 --epochs 0 --init-weights c --predict p
 expect 1 "kinds: the directory has no checkpoint, expected one, or a file of weights" "$train" "${net[@]}" --epochs 0 --init-weights kinds --predict p

@@ -80,6 +80,19 @@ within 0.01 "$(seconds_on memory --cores 72 --memory-bandwidth 0.2TB)" "$(awk -v
 awk -v few="$(seconds_on compute --cores 2)" -v many="$(seconds_on compute --cores 72)" -v memory="$(seconds_on memory --cores 72)" 'BEGIN { exit !(memory > 0 && many >= memory && few > many) }' ||
   fail "72 cores take no less time than 2, or less than their memory"
 
+# Labels that are values have one column, not as many classes as the largest one.
+cp -r parts values
+for fields in values/part-*/nodes/_N/data; do
+  python3 - "$fields/labels.npy" <<'END' || fail "python3 with NumPy"
+import sys
+import numpy
+labels = numpy.load(sys.argv[1])
+numpy.save(sys.argv[1], (1e6 * labels).astype(labels.dtype))
+END
+done
+"${run[@]}" "$programs/plan" values "${here[@]}" --json values.json >out 2>err || fail "plan of values: $(cat err)"
+refuse "--loss: a plan trains on classes, expected none, and --num-classes" "$programs/plan" values --ranks 2 --link 1gbit --loss mse
+
 # What goes wrong: exit code, one sentence, once.
 expect 2 "--link: '100', expected a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)" "$programs/plan" data --ranks 2 --link 100
 refuse "--link: is missing, expected the rate of a rank's network for --ranks 2" "$programs/plan" data --ranks 2

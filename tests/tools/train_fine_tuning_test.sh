@@ -20,9 +20,9 @@ net=(--cutoff 2.2 --hidden 8 --layers 2 --num-basis 6)
 train=("$programs/train" --task potential --threads 1)
 tuned=("${train[@]}" --init-weights w.safetensors)
 # score LOG LINE NAME: a number of a line of a log
-score() { sed -n "$2p" "$1" | sed 's/.*"'"$3"'":\([^,}]*\)[,}].*/\1/'; }
+score() { sed -n "$2p" "$1" | sed -n 's/.*"'"$3"'":\([-0-9.e+]*\)[,}].*/\1/p'; }
 # near A B SHARE
-near() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= most * (b < 0 ? -b : b)) }'; }
+near() { [[ $1 =~ ^-?[0-9] && $2 =~ ^-?[0-9] ]] && awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= most * (b < 0 ? -b : b)) }'; }
 rounding=$([ "$precision" = double ] && echo 1e-7 || echo 1e-2)
 
 "${run[@]}" "${train[@]}" "${net[@]}" --dataset old.xyz --valid-file valid.xyz --epochs 8 --log old --save-weights w.safetensors >out 2>err ||
@@ -90,7 +90,7 @@ done
 alone expect 1 "both.json: is a committee of 2 files, which is not trained as one" "${train[@]}" --init-weights both.json --dataset new.xyz --epochs 1
 
 # Frozen layers stay, to the bit; a factor of 0 is the same; resuming goes on with them.
-tensors() { python3 - "$1" <<'END' 2>/dev/null || true
+tensors() { python3 - "$1" <<'END'
 import json, struct, sys
 data = open(sys.argv[1], "rb").read()
 size = struct.unpack("<Q", data[:8])[0]
@@ -103,7 +103,7 @@ END
 "${few[@]}" "${tuned[@]}" --dataset new.xyz --freeze embedding,convs.0 --epochs 2 --save-weights frozen.safetensors --log frozen >out 2>err || fail "--freeze ends with $?"
 "${few[@]}" "${tuned[@]}" --dataset new.xyz --lr-factors embedding=0,convs.0=0,convs=0.1 --clip-norm 0 --epochs 2 --save-weights slow.safetensors >out 2>err ||
   fail "--lr-factors ends with $?"
-if [ -n "$(tensors w.safetensors)" ]; then
+if command -v python3 >/dev/null; then
   for file in frozen slow; do
     changed=$(diff <(tensors w.safetensors) <(tensors $file.safetensors) | sed -n 's/^> \([^ ]*\) .*/\1/p' || true)
     [[ $changed == *outnet.0* && $changed == *convs.1.filter_net* ]] || fail "$file: layers that train have not changed: $changed"
@@ -112,7 +112,7 @@ if [ -n "$(tensors w.safetensors)" ]; then
 fi
 "${few[@]}" "${tuned[@]}" --dataset new.xyz --freeze embedding,convs.0 --epochs 1 --checkpoint fr --checkpoint-every 1 --log part >out 2>err || fail "a part ends with $?"
 "${few[@]}" "${tuned[@]}" --dataset new.xyz --freeze embedding,convs.0 --epochs 2 --checkpoint fr --resume --log part >out 2>err || fail "the rest ends with $?"
-[ "$(score part 3 loss)" = "$(score frozen 3 loss)" ] || fail "a resumed training differs: $(cat part frozen)"
+[ -n "$(score part 3 loss)" ] && [ "$(score part 3 loss)" = "$(score frozen 3 loss)" ] || fail "a resumed training differs: $(cat part frozen)"
 alone expect 1 "made with --freeze" "${tuned[@]}" --dataset new.xyz --freeze embedding --epochs 3 --checkpoint fr --resume
 
 # Weights of structures and kinds, stages and losses: a weight of 0 is a structure that is not there.

@@ -47,6 +47,11 @@ for model in rgcn hetero-sage; do
   on 2 --dataset weighted "${net[@]}" --model $model --ignore-edge-weights --log log.jsonl
   same plain.jsonl log.jsonl "--ignore-edge-weights"
 done
+cp -r weighted renamed
+for weights in renamed/edges/*/edge_weight.npy; do mv "$weights" "${weights%weight.npy}rate.npy"; done
+on 2 --dataset weighted "${net[@]}" --model rgcn --add-self-loops --log log1.jsonl
+on 2 --dataset renamed "${net[@]}" --model rgcn --add-self-loops --fields weight=rate --log log2.jsonl
+same log1.jsonl log2.jsonl "weights with another name, and self loops"
 on 2 --dataset weighted "${net[@]}" --model hgt --heads 2 --ignore-edge-weights
 expect 1 "weighted: the edges of author:writes:paper have weights (weight), which --model hgt (HGTConv) does not read" "$train" --dataset weighted "${net[@]}" --model hgt --heads 2
 on 2 --dataset weighted "${net[@]}" --model rgcn --fields weight=weight

@@ -80,6 +80,7 @@ void add_options(CLI::App& app, PartitionOptions& o) {
   app.callback([&o] {
     if (o.input.empty() && o.source.relations.empty()) throw CLI::RequiredError("INPUT");
     o.graph.data.split = split_number(o.input, o.source);
+    o.graph.data.fields = o.source.fields;
     o.train.model.activation = default_activation(o.train.model);
     o.train.threads = o.threads;
   });

@@ -91,6 +91,8 @@ void check(const PlanOptions& o) {
   refuse(t.sample.clusters != 0, "--clusters: a plan is for steps on the whole graph");
   refuse(t.mfg, "--mfg: a plan is for steps on the whole graph");
   refuse(t.task.type != TaskType::node, "--task: '" + name_of(t.task.type) + "', expected node");
+  refuse(t.task.label_loss != LabelLoss::automatic && t.task.label_loss != LabelLoss::cross_entropy,
+         "--loss: a plan trains on classes, expected none, and --num-classes with the columns of the labels");
   refuse(o.machine.ranks > 1 && o.machine.link_bytes == 0,
          "--link: is missing, expected the rate of a rank's network for --ranks " + concat(o.machine.ranks));
   refuse(o.edges > 0 && !t.dataset.empty(),

@@ -55,16 +55,15 @@ GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
 Index count_classes(const std::string& directory, const PartitionDescription& description,
                     const DataField& labels) {
   if (labels.row_size() > 1) return labels.row_size();
-  Index classes = 0;
+  double largest = 0;
   std::vector<double> values;
   for (int part = 0; part < description.num_parts; ++part) {
     const NpyFile file(node_data_file(directory, part, description.graph.node_types[0].name, labels.name));
     values.resize(static_cast<std::size_t>(file.size()));
     file.read(0, file.size(), std::span<double>(values));
-    for (const double label : values)
-      if (label >= static_cast<double>(classes) && label < 0x1p31) classes = static_cast<Index>(label) + 1;
+    largest = std::max(largest, largest_class(values));
   }
-  return classes;
+  return num_classes(largest, description.graph.node_types[0].book.num_nodes());
 }
 
 /// Returns the listed nodes' rows of a field, which are in increasing order.

@@ -110,6 +110,11 @@ TEST_CASE("what cannot be drawn") {
         "5");
   CHECK(error({.train = {.share = 0.9}}) == "the shares are 1.3 together, expected at most 1");
   CHECK(error({.train = {.share = -0.1}}) == "a share is -0.1, expected 0 to 1");
+  data.label_type = LabelType::values;
+  data.num_classes = 0;
+  CHECK(error({.train = {.count = 2, .per_class = true}}) ==
+        "karate: a part of the split shall be a number of each class, and the labels are values, expected a "
+        "share or a number of all nodes");
 }
 
 TEST_CASE("parts of a split as text") {
