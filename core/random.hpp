@@ -76,6 +76,12 @@ class Random {
   std::array<std::uint32_t, 2> key_;
 };
 
+/// Returns a uniform number in {0, ..., n - 1} from 64 random bits, up to a bias of n / 2^64.
+inline Index uniform_below(std::uint64_t bits, Index n) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<Index>((static_cast<Wide>(bits) * static_cast<Wide>(n)) >> 64);
+}
+
 /// The first stream of each purpose. A purpose with several streams adds a number to it. Streams of modules
 /// start far above the small numbers that a program may use with the same seed.
 enum class RandomStream : std::uint64_t {

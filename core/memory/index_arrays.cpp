@@ -5,9 +5,7 @@
 #include <sar/core/memory/index_arrays.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -59,10 +57,8 @@ Index IndexSet::number(Index i) const noexcept {
   return count + std::popcount(bits_[word] & ((std::uint64_t{1} << (i % 64)) - 1));
 }
 
-// Lists of 2,048 ids or more are sorted by a radix sort with digits of 11 bits, from the lowest digit to
-// the highest one of the largest id: two reads and one write of the list per digit, and a second list of
-// the same length. Because the list doubles, the sorts of all insertions together pass over O(insertions)
-// ids per digit.
+// Lists of 2,048 ids or more are sorted by their digits. Because the list doubles, the sorts of all
+// insertions together pass over O(insertions) ids per digit.
 //
 // make_numbers() divides the range of the ids into buckets of equal width, at least 8 members each on
 // average. number() looks up the bucket and does a binary search without branches in it.
@@ -72,23 +68,6 @@ namespace {
 constexpr Index members_of_range = 8;  // on average
 constexpr Index ids_of_member = 64;    // threshold for an IndexSet, whose bits take 9 bytes per 64 ids
 
-/// LSD radix sort with digits of 11 bits.
-void sort_by_digits(Array<Index>& ids) {
-  constexpr int digit_bits = 11;
-  constexpr std::size_t digits = std::size_t{1} << digit_bits;
-  const Index largest = *std::max_element(ids.begin(), ids.end());
-  Array<Index> other(ids.size());
-  for (int shift = 0; shift < 64 && (largest >> shift) != 0; shift += digit_bits) {
-    const auto digit = [&](Index id) { return static_cast<std::size_t>(id >> shift) & (digits - 1); };
-    std::array<Index, digits> first{};
-    for (const Index id : ids) ++first[digit(id)];
-    Index sum = 0;
-    for (Index& count : first) sum += std::exchange(count, sum);
-    for (const Index id : ids) other[first[digit(id)]++] = id;
-    ids.swap(other);
-  }
-}
-
 }  // namespace
 
 void DistinctIds::sort() {
@@ -96,7 +75,7 @@ void DistinctIds::sort() {
   if (std::ssize(ids_) < few)
     std::sort(ids_.begin(), ids_.end());
   else if (!std::is_sorted(ids_.begin(), ids_.end()))
-    sort_by_digits(ids_);
+    sort_by_digits(ids_, *std::max_element(ids_.begin(), ids_.end()), [](Index id) { return id; });
   ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
 }
 

@@ -6,6 +6,7 @@
 #include <sar/core/memory/memory.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,24 @@
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+/// Sorts items by key(item), from 0 to `largest`; equal keys keep their order. A radix sort with digits of 11
+/// bits from the lowest one on: two reads and one write of the list per digit, and a second list.
+template <class T, class Key>
+void sort_by_digits(Array<T>& items, Index largest, const Key& key) {
+  constexpr int digit_bits = 11;
+  constexpr std::size_t digits = std::size_t{1} << digit_bits;
+  Array<T> other(items.size());
+  for (int shift = 0; shift < 64 && (largest >> shift) != 0; shift += digit_bits) {
+    const auto digit = [&](T item) { return static_cast<std::size_t>(key(item) >> shift) & (digits - 1); };
+    std::array<T, digits> first{};
+    for (const T item : items) ++first[digit(item)];
+    T sum = 0;
+    for (T& count : first) sum += std::exchange(count, sum);
+    for (const T item : items) other[first[digit(item)]++] = item;
+    items.swap(other);
+  }
+}
 
 // Sets of numbers: IndexSet, a bitmap of [0, n), and DistinctIds, whose memory depends on its members.
 

@@ -155,9 +155,8 @@ void append_reverse(Index next_id, EdgeList& edges) {
     edges.dst[count + e] = edges.src[e];
     edges.id[count + e] = next_id + edges.id[e];
   }
-  const std::size_t weights = edges.weight.size();
-  edges.weight.resize(2 * weights);
-  std::copy_n(edges.weight.begin(), weights, edges.weight.begin() + static_cast<std::ptrdiff_t>(weights));
+  const Array<real> weights = edges.weight;
+  edges.weight.insert(edges.weight.end(), weights.begin(), weights.end());
 }
 
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,

@@ -8,10 +8,10 @@
 // A chunk is found by binary search in the number of edges before each row, so threads write chunks in any
 // order: O(log(rows) + chunk size). Groups need no sort if the ids ascend; otherwise a radix sort with
 // digits of 11 bits, stable and linear, orders the positions.
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/rows/row_access.hpp>
 #include <sar/graph/kernels/edge_walk.hpp>
 
-#include <array>
 #include <mutex>
 #include <numeric>
 #include <ranges>
@@ -183,33 +183,16 @@ void BlockGroups::append(local_index row, Index positions) {
 
 void BlockGroups::build(const Array<local_index>& ids) {
   clear();
-  if (!std::is_sorted(ids.begin(), ids.end())) sort(ids);
+  if (!std::is_sorted(ids.begin(), ids.end())) {
+    order.resize(ids.size());
+    std::iota(order.begin(), order.end(), 0);
+    sort_by_digits(order, *std::ranges::max_element(ids), [&](local_index at) { return Index{ids[at]}; });
+  }
   const auto n = static_cast<Index>(ids.size());
   for (Index k = 0, first = 0; k < n; first = k) {
     const local_index row = ids[position(k)];
     while (k < n && ids[position(k)] == row) ++k;
     append(row, k - first);
-  }
-}
-
-// LSD radix sort with digits of 11 bits; it skips digits above the largest id.
-void BlockGroups::sort(const Array<local_index>& ids) {
-  constexpr int digit_bits = 11;
-  constexpr std::size_t digits = std::size_t{1} << digit_bits;
-  const auto largest = static_cast<std::uint32_t>(*std::max_element(ids.begin(), ids.end()));
-  order.resize(ids.size());
-  std::iota(order.begin(), order.end(), 0);
-  other_.resize(ids.size());
-  for (int shift = 0; shift < 32 && (largest >> shift) != 0; shift += digit_bits) {
-    const auto digit = [&](local_index position) {
-      return (static_cast<std::uint32_t>(ids[position]) >> shift) & (digits - 1);
-    };
-    std::array<local_index, digits> first{};
-    for (const local_index position : order) ++first[digit(position)];
-    local_index sum = 0;
-    for (local_index& count : first) sum += std::exchange(count, sum);
-    for (const local_index position : order) other_[first[digit(position)]++] = position;
-    order.swap(other_);
   }
 }
 }  // namespace SAR_PRECISION

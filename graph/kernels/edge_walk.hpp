@@ -390,11 +390,6 @@ struct BlockGroups {
             .rows = rows.data(),
             .other = order.empty() ? nullptr : order.data()};
   }
-
- private:
-  void sort(const Array<local_index>& ids);
-
-  Array<local_index> other_;
 };
 
 /// Splits the edges of a stage into chunks of a given maximum size.

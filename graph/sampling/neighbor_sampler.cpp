@@ -69,11 +69,7 @@ class Words {
     const std::size_t at = 2 * (used_++ % 2);
     return block_[at] | (static_cast<std::uint64_t>(block_[at + 1]) << 32);
   }
-  /// Returns a uniform value in {0, ..., n - 1}, up to a bias of n / 2^64.
-  Index below(Index n) {
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<Index>((static_cast<Wide>(next()) * static_cast<Wide>(n)) >> 64);
-  }
+  Index below(Index n) { return uniform_below(next(), n); }
   /// Returns a uniform value in (0, 1].
   double unit() { return static_cast<double>((next() >> 11) + 1) * 0x1p-53; }
 

@@ -116,12 +116,6 @@ double probability_of(double q, Index n) {
   return q >= 1 ? 1 : -std::expm1(static_cast<double>(n) * std::log1p(-q));
 }
 
-/// A uniform number in {0, ..., n - 1}, up to a bias of n / 2^64.
-Index uniform_below(std::uint64_t bits, Index n) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<Index>((static_cast<Wide>(bits) * static_cast<Wide>(n)) >> 64);
-}
-
 Index count_positive(const Array<Index>& numbers) {
   return std::ranges::count_if(numbers, [](Index number) { return number > 0; });
 }
