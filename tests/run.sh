@@ -75,9 +75,9 @@ part() {
     options=(-DSAR_LAMMPS_PACKAGE="$(echo "$PWD"/build/lammps/lib/python3*/site-packages/lammps)")
   fi
   cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" "${options[@]}" >/dev/null || return 1
+  : >"build/$1/$2.log"
   before_limit cmake --build --preset "$2" || status=$?
   built=$SECONDS
-  : >"build/$1/$2.log"
   if [ $status = 0 ]; then
     # Programs under Open MPI start slowly and yield while they wait, so that twice as many keep the processors busy; MPICH does not yield.
     local jobs=$(($(nproc) * 2))
@@ -90,6 +90,7 @@ part() {
     while read -r name; do
       grep -qE " $name \.+" "build/$1/$2.log" || not_run+=("$2: $name")
     done < <(ctest --preset "$2" -N | sed -n 's/^ *Test *#[0-9]*: //p')
+    ! grep -qE '\*\*\*(Failed|Exception|Timeout)|Subprocess aborted' "build/$1/$2.log" || status=1 # before it was cut off
     ;;
   esac
   return $status

@@ -57,6 +57,8 @@ struct Outcome {
 };
 
 /// Makes the call once; allocation `number` of rank `failing` fails, or with number 0 its call is wrong.
+std::int64_t tried = 0, thrown = 0;  // calls with an allocation that shall fail, and those that threw
+
 Outcome make(const Communicator& comm, const Call& call, int failing, std::int64_t number) {
   const Watchdog watchdog(call.name, failing, number);
   const bool mine = comm.rank() == failing;
@@ -66,19 +68,19 @@ Outcome make(const Communicator& comm, const Call& call, int failing, std::int64
     const Attempt attempt = call.prepare(mine && number == 0);
     const auto state = [&] { return attempt.state ? attempt.state() : std::vector<double>(); };
     const std::vector<double> before = state();
-    std::exception_ptr thrown;
+    std::exception_ptr failure;
     {
       const FailingAllocation injected(mine ? number : 0);
       try {
         attempt.call();
       } catch (...) {
-        thrown = std::current_exception();
+        failure = std::current_exception();
       }
       outcome.allocations = injected.count();
     }
-    if (thrown) CHECK(state() == before);
-    outcome.has_result = !thrown;
-    if (thrown && comm.all_reduce(attempt.again ? 1 : 0, ReduceOp::min) == 1) {
+    if (failure) CHECK(state() == before);
+    outcome.has_result = !failure;
+    if (failure && comm.all_reduce(attempt.again ? 1 : 0, ReduceOp::min) == 1) {
       outcome.has_result = true;
       try {
         attempt.again();
@@ -88,7 +90,7 @@ Outcome make(const Communicator& comm, const Call& call, int failing, std::int64
     }
     if (outcome.has_result) outcome.result = attempt.result();
     try {
-      if (thrown) std::rethrow_exception(thrown);
+      if (failure) std::rethrow_exception(failure);
     } catch (const Error& error) {
       outcome.error = error.what();
     } catch (const std::exception& error) {
@@ -140,6 +142,8 @@ void check_call(const Communicator& comm, const Call& call) {
       // library does without some of what it asks for.
       const bool nothing_thrown = comm.all_reduce(outcome.error.empty() ? 1 : 0, ReduceOp::min) == 1;
       if (!nothing_thrown) check_error(comm, outcome, failing, true);
+      ++tried;
+      thrown += nothing_thrown ? 0 : 1;
       if (outcome.has_result) CHECK(outcome.result == right.result);
     }
     const Outcome again = make(comm, call, -1, 0);
@@ -163,6 +167,8 @@ TEST_CASE("a failure of one rank inside a collective call is the same error on a
   const ThreadLimit one_thread(1);  // the same allocations each time
   const TemporaryDirectory directory(comm);
   for (const Call& call : all_calls(comm, directory.path())) check_call(comm, call);
+  CAPTURE(tried);
+  CHECK(thrown > tried / 2);  // the injected failures were some
 }
 
 TEST_CASE("a block goes back to the arena without memory for it, which a destructor could not do without") {

@@ -295,6 +295,8 @@ def copper(tmp_path_factory):
         sar.train(task="potential", dataset=place / "train.xyz", test_file=place / "test.xyz", cutoff=4.2, hidden=16, layers=2, num_basis=8, epochs=100,
                   stress_weight=1000, lr=0.01, schedule="cosine", threads=1, save_weights=place / "cu.safetensors", predict=place / "out", progress=False)
     except sar.InputError as error:
+        if "there is no program" not in str(error) or os.environ.get("SAR_TRAIN"):
+            raise
         pytest.skip(str(error))
     return place
 

@@ -127,6 +127,8 @@ def test_the_program_train(folder, comm):
     try:
         log = sar.train(dataset=folder, model="gcn", layers=2, hidden=8, epochs=5, progress=False)
     except sar.InputError as error:
+        if "there is no program" not in str(error) or os.environ.get("SAR_TRAIN"):
+            raise
         pytest.skip(str(error))
     losses = [line["loss"] for line in log if "loss" in line]
     assert len(losses) == 5 and losses[-1] < losses[0]
@@ -152,6 +154,8 @@ def test_the_program_partition_reads_other_formats(folder, comm):
         fields = {name: os.path.join(folder, f"{file}.npy") for name, file in (("features", "x"), ("labels", "y"), ("train_mask", "m"))}
         report = sar.partition(edges, out, parts=2, method="contiguous", progress=False, node_data=fields)
     except sar.InputError as error:
+        if "there is no program" not in str(error) or os.environ.get("SAR_TRAIN"):
+            raise
         pytest.skip(str(error))
     assert report
     data = sar.load_dataset(out)

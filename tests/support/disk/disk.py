@@ -112,6 +112,7 @@ class Disk:
     def __init__(self, library, mpiexec, tools, scratch):
         self.library, self.mpiexec, self.tools, self.scratch = os.path.abspath(library), mpiexec, os.path.abspath(tools), scratch
         self.folder, self.log = scratch / "run", scratch / "calls"
+        self.failed = 0  # points at which a call has failed
 
     def run(self, command, rank="", number=0, how=""):
         """Runs a program; returns its exit code and what it prints."""
@@ -133,6 +134,7 @@ class Disk:
         except subprocess.TimeoutExpired:
             return "the program does not end"
         failed = [path for *_, ok, path in (call[:6] for call in calls_of(self.log)) if ok == "failed"]
+        self.failed += bool(failed)
         found = contents(self.folder)
         names = [TEMPORARY.sub("", path.replace(f"{self.folder}/", "")) for path in failed]
         if status != 0 and not any(name in TEMPORARY.sub("", text) for name in names):
@@ -183,6 +185,8 @@ def main():
             expected, calls = contents(disk.folder), calls_of(disk.log)
             failures += [f"{name}: {wrong}" for wrong in check_order(calls, disk.folder)]
             numbered = [(rank, number, how) for _, rank, number, *_ in calls if number > 0 for how in HOWS]
+            if not numbered:
+                sys.exit(f"{name}: the preloaded library has seen no call")
             chosen = numbered[::int(step)] if only[0] == "" else [(only[1], int(only[2]), only[3])]
             for rank, number, how in chosen:
                 wrong = disk.check_point(command, expected, rank, number, how)
@@ -191,6 +195,8 @@ def main():
                     failures.append(f"SAR_DISK_POINT={name}:{rank}:{number}:{how}: {wrong}")
                     print(failures[-1], flush=True)
             print(f"{name}: {len(calls)} calls, {len(chosen)} points", flush=True)
+    if points > 0 and disk.failed == 0:
+        failures.append("no call has failed")
     print("\n".join(["", *failures, f"{points} points, {len(failures)} failures"]))
     return 1 if failures else 0
 

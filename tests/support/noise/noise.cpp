@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <map>
@@ -102,6 +103,12 @@ class Noise {
     const std::lock_guard lock(mutex_);
     if (calls_.happens(yields_)) std::this_thread::yield();
     start_until(Clock::now());
+  }
+
+  /// Makes the file SAR_NOISE_USED: this library was between the program and MPI.
+  static void tell() {
+    const char* const path = std::getenv("SAR_NOISE_USED");
+    if (std::FILE* const file = path != nullptr ? std::fopen(path, "w") : nullptr) std::fclose(file);
   }
 
   /// Before a call that waits for other ranks.
@@ -463,5 +470,12 @@ SAR_NOISE_BLOCKING(Win_create,
 SAR_NOISE_BLOCKING(Win_flush_all, (MPI_Win window), (window))
 SAR_NOISE_BLOCKING(Win_unlock_all, (MPI_Win window), (window))
 SAR_NOISE_BLOCKING(Win_free, (MPI_Win * window), (window))
-SAR_NOISE_BLOCKING(Finalize, (), ())
+
+int MPI_Finalize() {
+  if (Noise* noise = Noise::get(); noise != nullptr) {
+    noise->block();
+    Noise::tell();
+  }
+  return PMPI_Finalize();
+}
 }

@@ -28,7 +28,7 @@ def run(options, command, ranks, seed, out):
     """Runs the command; returns None, or what went wrong."""
     launched = [str(MPIRUN), options.mpiexec, str(ranks)]
     if seed is not None:  # for the ranks alone: mpiexec itself need not load the library
-        launched += ["env", f"LD_PRELOAD={options.library}", f"SAR_NOISE_SEED={seed}"]
+        launched += ["env", f"LD_PRELOAD={options.library}", f"SAR_NOISE_SEED={seed}", f"SAR_NOISE_USED={out}/noise"]
     launched += [word.replace("{out}", out) for word in command]
     with open(os.path.join(out, "output"), "w+") as output:
         process = subprocess.Popen(launched, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
@@ -43,7 +43,10 @@ def run(options, command, ranks, seed, out):
                 process.wait()
             return f"does not end within {options.limit} s"
         output.seek(0)
-        return None if status == 0 else f"ends with {status}:\n" + output.read()[-4000:]
+        text = output.read()
+        if seed is not None and not os.path.exists(os.path.join(out, "noise")):
+            return "runs without noise:\n" + text[-4000:]
+        return None if status == 0 else f"ends with {status}:\n" + text[-4000:]
 
 
 def hashes(options, out):

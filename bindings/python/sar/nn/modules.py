@@ -47,13 +47,22 @@ class Module(ModuleTree):
             return self.register_buffer(name, value)  # another value of a buffer
         if parts.pop(name, None) is not None:
             self._unset(name)
+        try:
+            self._add(name, value)
+        except Exception:
+            self._add(name, before)  # which was there
+            raise
+        object.__setattr__(self, name, value)
+
+    def _add(self, name, value):
+        """Makes a module or a parameter a part."""
         if isinstance(value, ModuleBase):
             self._set_module(name, value)
-            parts[name] = value
         elif isinstance(value, Tensor) and value.requires_grad and value.is_leaf:
             self._set_parameter(name, value)
-            parts[name] = value
-        object.__setattr__(self, name, value)
+        else:
+            return
+        self._parts[name] = value
 
     def __delattr__(self, name):
         if self.__dict__.get("_parts", {}).pop(name, None) is not None:
