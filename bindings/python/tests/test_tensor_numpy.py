@@ -286,7 +286,7 @@ def test_functions_of_numpy_give_tensors(f):
 @pytest.mark.parametrize("f", [np.log1p, np.expm1], ids=lambda f: f.__name__)
 def test_functions_of_small_numbers_keep_their_digits(f):
     a = np.array([1e-8, -3e-7, 1e-4, 0.3, 0, 20, -0.999], np.float32)
-    check(f(sar.tensor(a)), f(a))
+    np.testing.assert_allclose(f(sar.tensor(a)), f(a), rtol=2e-6, atol=0)
     check(f(sar.tensor([np.inf, -1])), f(np.array([np.inf, -1], np.float32)))
     x = sar.tensor(a, requires_grad=True)
     f(x).sum().backward()
