@@ -65,7 +65,14 @@ struct Key {
   void (*read)(ModelDescription&, const JsonValue&);
   OrderedJson (*write)(const ModelDescription&);
   bool is_required = false;
+  bool (*is_written)(const ModelDescription&) = nullptr;  ///< null: always
 };
+
+/// A key that is written where a condition holds.
+constexpr Key written_if(bool (*condition)(const ModelDescription&), Key key) {
+  key.is_written = condition;
+  return key;
+}
 
 /// A key of a member, whose JSON value `get` reads.
 template <auto member, auto get>
@@ -147,6 +154,14 @@ constexpr Key edge_types_key() {
 using D = ModelDescription;
 using J = JsonValue;
 
+constexpr auto has_weight_file = [](const D& d) { return !d.weights.empty(); };
+constexpr auto has_one_number_of_heads = [](const D& d) { return d.heads_of_layers.empty(); };
+constexpr auto has_edge_feats = [](const D& d) { return d.edge_feats > 0; };
+constexpr auto reads_radii = [](const D& d) { return d.reads_radii(); };
+constexpr auto has_zbl_distances = [](const D& d) { return d.zbl_outer > 0; };
+constexpr auto has_zbl_power = [](const D& d) { return d.zbl_power > 0; };
+constexpr auto is_committee = [](const D& d) { return d.committee > 1; };
+
 constexpr Key all_keys[] = {
     key<&D::type, &J::text>("type", true),
     key<&D::in_feats, &J::integer>("in_feats", true),
@@ -161,14 +176,14 @@ constexpr Key all_keys[] = {
     key<&D::aggregator, &J::text>("aggregator"),
     key<&D::gcn_norm, &J::text>("gcn_norm"),
     heads_key(),
-    key<&D::out_heads, &J::integer>("out_heads"),
+    written_if(has_one_number_of_heads, key<&D::out_heads, &J::integer>("out_heads")),
     key<&D::attention_dropout, &J::number>("attention_dropout"),
     residual_key(),
     key<&D::jk, &J::text>("jk"),
     key<&D::pre_linear, &J::flag>("pre_linear"),
-    key<&D::readout, &J::text>("readout"),
-    key<&D::head_layers, &J::integer>("head_layers"),
-    key<&D::edge_feats, &J::integer>("edge_feats", true),
+    written_if(has_readout, key<&D::readout, &J::text>("readout")),
+    written_if(has_readout, key<&D::head_layers, &J::integer>("head_layers")),
+    written_if(has_edge_feats, key<&D::edge_feats, &J::integer>("edge_feats", true)),
     key<&D::mlp_layers, &J::integer>("mlp_layers"),
     key<&D::normalize, &J::flag>("normalize"),
     key<&D::num_bases, &J::integer>("num_bases"),
@@ -181,8 +196,8 @@ constexpr Key all_keys[] = {
     key<&D::num_basis, &J::integer>("num_basis"),
     key<&D::radial_basis, &J::text>("radial_basis"),
     key<&D::cutoff_function, &J::text>("cutoff_function"),
-    key<&D::zbl_inner, &J::number>("zbl_inner"),
-    key<&D::zbl_outer, &J::number>("zbl_outer"),
+    written_if(has_zbl_distances, key<&D::zbl_inner, &J::number>("zbl_inner")),
+    written_if(has_zbl_distances, key<&D::zbl_outer, &J::number>("zbl_outer")),
     key<&D::norm_epsilon, &J::number>("norm_epsilon"),
     key<&D::energy_shifts, numbers>("energy_shifts"),
     key<&D::energy_scales, numbers>("energy_scales"),
@@ -197,11 +212,11 @@ constexpr Key all_keys[] = {
     key<&D::radial_layers, &J::integer>("radial_layers"),
     key<&D::readout_hidden, &J::integer>("readout_hidden"),
     key<&D::neighbors, &J::number>("neighbors"),
-    key<&D::covalent_radii, numbers>("covalent_radii"),
-    key<&D::zbl_power, &J::integer>("zbl_power"),
-    key<&D::zbl_scale, &J::number>("zbl_scale"),
-    key<&D::committee, &J::integer>("committee"),
-    key<&D::deviation_scales, numbers>("deviation_scales"),
+    written_if(reads_radii, key<&D::covalent_radii, numbers>("covalent_radii")),
+    written_if(has_zbl_power, key<&D::zbl_power, &J::integer>("zbl_power")),
+    written_if(has_zbl_power, key<&D::zbl_scale, &J::number>("zbl_scale")),
+    written_if(is_committee, key<&D::committee, &J::integer>("committee")),
+    written_if(is_committee, key<&D::deviation_scales, numbers>("deviation_scales")),
     {"node_types",
      [](D& d, const J& v) {
        for (const J& each : v.list()) d.node_types.push_back(each.text());
@@ -212,8 +227,8 @@ constexpr Key all_keys[] = {
      [](D& d, const J& v) {
        for (const std::string& type : v.keys()) d.inputs[type] = v.at(type.c_str()).integer();
      },
-     [](const D& d) -> OrderedJson { return d.inputs; }},
-    key<&D::weights, &J::text>("weights"),
+     [](const D& d) -> OrderedJson { return d.inputs; }, false, [](const D& d) { return !d.inputs.empty(); }},
+    written_if(has_weight_file, key<&D::weights, &J::text>("weights")),
 };
 
 bool reads(const std::string& type, const std::string& key) {
@@ -476,19 +491,9 @@ std::string ModelDescription::to_json() const {
   const ModelDescription d = checked();
   OrderedJson json;
   json[version_key] = version;
-  for (const Key& key : all_keys) {
-    const std::string name = key.name;
-    const bool is_said = (name == "weights" && weights.empty()) ||
-                         (name == "out_heads" && !heads_of_layers.empty()) ||
-                         (name == "edge_feats" && edge_feats == 0) ||
-                         ((name == "zbl_inner" || name == "zbl_outer") && zbl_outer == 0) ||
-                         ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
-                         (name == "covalent_radii" && !reads_radii()) ||
-                         ((name == "zbl_power" || name == "zbl_scale") && zbl_power == 0) ||
-                         ((name == "committee" || name == "deviation_scales") && committee == 1) ||
-                         (name == "inputs" && inputs.empty());
-    if (reads(type, name) && !is_said) json[name] = key.write(d);
-  }
+  for (const Key& key : all_keys)
+    if (reads(type, key.name) && (key.is_written == nullptr || key.is_written(d)))
+      json[key.name] = key.write(d);
   return json.dump();
 }
 
