@@ -462,3 +462,17 @@ def test_schedules_are_a_module_as_in_torch():
     from sar.optim.lr_scheduler import LambdaLR, StepLR
 
     assert StepLR is sar.optim.lr_scheduler.StepLR and LambdaLR is sar.optim.LambdaLR
+
+
+def test_a_refused_part_leaves_the_one_before():
+    inner = sar.nn.Linear(2, 2)
+    for before in (inner, sar.nn.Parameter(np.ones(2)), None):
+        net = sar.nn.Module()
+        if before is None:
+            net.register_buffer("part", np.ones(2))
+        else:
+            net.part = before
+        names = set(net.state_dict())
+        with pytest.raises(sar.InputError, match="itself"):
+            net.part = net
+        assert set(net.state_dict()) == names and names, before

@@ -166,11 +166,10 @@ def test_selftest():
 
 
 @alone
-def test_import_is_quick_and_does_not_start_mpi():
-    run = python("import time\nbegin = time.perf_counter()\nimport sar\nseconds = time.perf_counter() - begin\nimport ctypes, sys\nflag = ctypes.c_int(7)\n"
-                 "ctypes.CDLL(sar._sar.__file__).MPI_Initialized(ctypes.byref(flag))\nprint('mpi4py' in sys.modules, flag.value, seconds)\n")
-    words = run.stdout.split()
-    assert words[:2] == ["False", "0"] and float(words[2]) < 20, run.stdout + run.stderr
+def test_import_does_not_start_mpi():
+    run = python("import sar\nimport ctypes, sys\nflag = ctypes.c_int(7)\nctypes.CDLL(sar._sar.__file__).MPI_Initialized(ctypes.byref(flag))\n"
+                 "print('mpi4py' in sys.modules, flag.value)\n")
+    assert run.stdout.split() == ["False", "0"], run.stdout + run.stderr
 
 
 FORK = ("import os, sys, numpy as np, sar\ng = sar.Graph(([0, 1, 2], [1, 2, 0]), 3)\nnet = sar.nn.SAGEConv(1, 1)\n"

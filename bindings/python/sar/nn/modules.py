@@ -49,8 +49,12 @@ class Module(ModuleTree):
             self._unset(name)
         try:
             self._add(name, value)
-        except Exception:
-            self._add(name, before)  # which was there
+        except Exception:  # what was there stays
+            if isinstance(before, Tensor) and not before.requires_grad:
+                self._set_buffer(name, before)
+                parts[name] = before
+            else:
+                self._add(name, before)
             raise
         object.__setattr__(self, name, value)
 
