@@ -85,8 +85,7 @@ void bind_communicator(Definitions& module) {
           },
           "values"_a,
           "Collective. The numbers of all ranks, of any count, one rank after another: int64 [all] if all "
-          "ranks "
-          "give integers, otherwise float64 [all].")
+          "ranks give integers, otherwise float64 [all].")
       .def(
           "agree",
           [](const Communicator& self, const nb::callable& body) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Sets of numbers, and index arrays that are computed at their first use.
+/// Sets of numbers, a sort by digits, and index arrays that are computed at their first use.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>

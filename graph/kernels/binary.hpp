@@ -32,11 +32,11 @@
 ///     dx[u]  = sum over out-edges of z_v
 ///     dy[v]  = the gradient of y_v in (sum over in-edges of x_u) op y_v
 ///
-/// The first is a gather_sum, which adds the parts of long rows in double precision. Where a kernel visits
-/// one edge at a time, a row is one sum in `real`: its rounding error grows with the number of its edges.
-///
 /// Each of these three gathers one row per edge. The backward pass stores z, one row of the width of u for
 /// each destination.
+///
+/// Sums by gather_sum add the parts of long rows in double precision. Where the kernel visits one edge at a
+/// time, the sum of a row is one sum in `real`, whose rounding error grows with the number of edges.
 #pragma once
 
 #include <sar/graph/kernels/message_row.hpp>

@@ -52,8 +52,7 @@ struct GraphPlan {
   struct Travels {
     bool fetch = false;  ///< source rows
     bool push = false;   ///< their gradients
-    bool kept =
-        false;  ///< the stages of an earlier fetch of rows of fetched_type are read, which the push divides
+    bool kept = false;   ///< rows that an earlier fetch has kept are read
     NumberType fetched_type =
         NumberType::reals;  ///< rows in bfloat16, and gradients in bfloat16 or exact sums,
     NumberType pushed_type = NumberType::reals;  ///< travel as they are stored, whatever the halo format

@@ -139,13 +139,10 @@ RadialTable::RadialTable(const HarmonicFunctions& functions, const std::vector<T
 }
 
 Index RadialTable::number_of(real radii) const {
-  const auto last = static_cast<Index>(std::max<std::size_t>(radii_.size(), 1)) - 1;
-  const Index k = std::min<Index>(std::ranges::lower_bound(radii_, radii) - radii_.begin(), last);
+  auto found = std::ranges::lower_bound(radii_, radii);
   // the nearest: radii of other ranks may have travelled in fewer digits
-  return k > 0 &&
-                 radii - radii_[static_cast<std::size_t>(k - 1)] < radii_[static_cast<std::size_t>(k)] - radii
-             ? k - 1
-             : k;
+  if (found != radii_.begin() && (found == radii_.end() || radii - found[-1] < *found - radii)) --found;
+  return found - radii_.begin();
 }
 
 Index RadialTable::section_of(real r) const {
