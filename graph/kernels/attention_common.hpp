@@ -45,6 +45,18 @@ inline void exp_below_zero(real* x, Index n) {
 /// D of a destination whose softmax has one term, so that ds is 0.
 inline constexpr real one_term = std::numeric_limits<real>::infinity();
 
+/// What is subtracted from scores whose maximum is `most`: 0 if all of them are -infinity, so that their
+/// exponentials are 0.
+template <class Number>
+inline Number finite_maximum(Number most) {
+  return most > -std::numeric_limits<real>::infinity() ? most : Number{};
+}
+/// What exponentials are divided by: their sum, which is 1 or more unless all scores are -infinity.
+template <class Number>
+inline Number softmax_divisor(Number sum) {
+  return sum < 1 ? Number{} + 1 : sum;
+}
+
 /// Replaces D by one_term where the sum of the exponentials is 1: all others than the largest, if there are
 /// any, are less than its rounding.
 inline void mark_one_term(Index heads, const real* log_sum, real* mean) {
@@ -259,9 +271,10 @@ struct OnlineSoftmax {
           seg.edges, o.heads, before, [&](auto N, Index at) { return load<N>(mine + at); },
           [](const auto& x, const auto& y) { return x > y ? x : y; });
       store<L>(so_far, most);
-      store<L>(old, before - most);
+      const auto shift = finite_maximum(most);
+      store<L>(old, before - shift);
       lanes::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto N, Index at) {
-        store<N>(mine + at, load<N>(mine + at) - lanes::repeated<N, L>(most));
+        store<N>(mine + at, load<N>(mine + at) - lanes::repeated<N, L>(shift));
       });
     }
   }
@@ -281,7 +294,7 @@ struct OnlineSoftmax {
       const auto before = sets(seg) ? total - total : load<L>(old) * load<L>(so_far);
       total += before;
       store<L>(so_far, total);
-      const auto scale = 1 / total;
+      const auto scale = 1 / softmax_divisor(total);
       store<L>(old, before * scale);
       lanes::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto N, Index at) {
         store<N>(mine + at, load<N>(mine + at) * lanes::repeated<N, L>(scale));
@@ -322,10 +335,11 @@ inline void merge_parts(const AttentionResult& parts, Index first, Index last, A
   real* out = r.out.defined() ? r.out.data() + at : merged.data();
   real most = sets ? parts.max.row(first)[h] : *max;
   for (Index part = first; part < last; ++part) most = std::max(most, parts.max.row(part)[h]);
+  const auto shift = static_cast<double>(finite_maximum(most));
   double total = 0;
   PassVector<double> values(dim, 0);
   const auto add = [&](real max_of, real sum_of, const real* row) {
-    const double weight = static_cast<double>(sum_of) * std::exp(static_cast<double>(max_of) - most);
+    const double weight = static_cast<double>(sum_of) * std::exp(static_cast<double>(max_of) - shift);
     total += weight;
     for (Index j = 0; j < dim; ++j) values[j] += weight * static_cast<double>(row[j]);
   };
@@ -339,15 +353,20 @@ inline void merge_parts(const AttentionResult& parts, Index first, Index last, A
   }
   *max = most;
   *sum = static_cast<real>(total);
-  for (Index j = 0; j < dim; ++j) out[j] = static_cast<real>(values[j] / total);
+  for (Index j = 0; j < dim; ++j) out[j] = static_cast<real>(values[j] / softmax_divisor(total));
   if (!r.out.defined()) narrow(out, dim, r.rounded.bfloat16() + at);
 }
 
-/// Replaces the sums by their logarithms.
+/// Replaces the sums by their logarithms; maxima of -infinity by 0, and their sums by 1.
 inline void take_logarithms(AttentionResult& result) {
-  real* sums = result.log_sum.data();
-  parallel_for(result.log_sum.size(), 1 << 12,
-               [&](Index first, Index last) { vector_math::log(sums + first, sums + first, last - first); });
+  real *sums = result.log_sum.data(), *max = result.max.data();
+  parallel_for(result.log_sum.size(), 1 << 12, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      sums[i] = softmax_divisor(sums[i]);
+      max[i] = finite_maximum(max[i]);
+    }
+    vector_math::log(sums + first, sums + first, last - first);
+  });
 }
 
 /// The forward pass, for any score.

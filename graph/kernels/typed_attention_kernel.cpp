@@ -122,16 +122,16 @@ class PairSoftmax {
     real* sum = result_.log_sum.row(row);
     real *before = weights_.data(), *mine = before + o_.heads;
     for (Index h = 0; h < o_.heads; ++h) {
-      const real most = std::max(max[h], means_.max.row(i)[h]);
-      before[h] = max[h] - most;
-      mine[h] = means_.max.row(i)[h] - most;
+      const real most = std::max(max[h], means_.max.row(i)[h]), shift = finite_maximum(most);
+      before[h] = max[h] - shift;
+      mine[h] = means_.max.row(i)[h] - shift;
       max[h] = most;
     }
     exp_below_zero(weights_.data(), 2 * o_.heads);
     for (Index h = 0; h < o_.heads; ++h) {
       before[h] *= sum[h];
       sum[h] = before[h] + mine[h] * means_.log_sum.row(i)[h];
-      before[h] /= sum[h];
+      before[h] /= softmax_divisor(sum[h]);
     }
     lanes::scale_from(o_.heads, o_.dim, before, message, result_.out.row(row));
   }

@@ -69,14 +69,20 @@ class NodeValues {
   Index width_;
 };
 
-/// The largest number of the edges of each node.
+/// The largest number of the edges of each node; 0 where all are -infinity.
 Tensor maxima(const NodeValues& nodes, const Tensor& x) {
   const Index width = x.row_size();
-  return nodes.from_edges(-std::numeric_limits<real>::infinity(), ReduceOp::max, [&](real* m, Index edge) {
+  constexpr real least = -std::numeric_limits<real>::infinity();
+  Tensor most = nodes.from_edges(least, ReduceOp::max, [&](real* m, Index edge) {
     const real* row = x.row(edge);
     for (Index j = 0; j < width; ++j) m[j] = row[j] > m[j] ? row[j] : m[j];
   });
+  std::ranges::replace(most.values(), least, real{0});
+  return most;
 }
+
+/// A sum of exponentials is 1 or more, unless all are of -infinity.
+constexpr real least_sum = 1, most_sum = std::numeric_limits<real>::infinity();
 
 Tensor softmax_of_edges(const NodeValues& nodes, const Tensor& x) {
   const Index width = x.row_size();
@@ -94,6 +100,7 @@ Tensor softmax_of_edges(const NodeValues& nodes, const Tensor& x) {
     const real* row = std::as_const(y).row(edge);
     for (Index j = 0; j < width; ++j) s[j] += row[j];
   });
+  clamp(factor, least_sum, most_sum, factor);
   binary(BinaryOp::div, Tensor::full({1}, 1), factor, factor);
   nodes.to_edges(factor, [&](const real* f, Index edge) {
     real* out = y.row(edge);
@@ -151,7 +158,7 @@ Variable exact_edge_softmax(const Graph& graph, const Variable& x, NormBy norm_b
   const Driver driver = exact_driver(graph);
   const Variable largest(maxima(NodeValues(driver, norm_by, x.shape().row_size()), x.value()).reshape(shape));
   const Variable exponentials = exp(graph.apply_edges(fn::e_sub_v(x, largest)));
-  const Variable sums = graph.update_all(fn::copy_e(exponentials), fn::sum);
+  const Variable sums = clamp(graph.update_all(fn::copy_e(exponentials), fn::sum), least_sum, most_sum);
   return graph.apply_edges(fn::e_div_v(exponentials, sums));
 }
 

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 using namespace sar;
@@ -433,4 +434,47 @@ TEST_CASE("GAT with a term for each type: the same bits with one thread and with
     results.push_back(std::move(bits));
   }
   for (const auto& other : results) CHECK(other == results.front());
+}
+
+TEST_CASE("GAT with a term of -infinity for a type: as without its edges, and 0 where there are no others") {
+  const Communicator comm = Communicator::world();
+  constexpr real masked = -std::numeric_limits<real>::infinity();
+  for (const WholeGraph& whole : test_graphs())
+    for (const Books& books : test_books(whole, comm.size()))
+      for (const bool reproducible : {false, true}) {
+        const GraphOptions options{.max_halo_bytes = 100, .reproducible = reproducible};
+        const auto is_masked = [&](Index e) { return 2 * whole.src[e] < whole.num_src; };
+        WholeGraph others = whole;
+        others.src.clear();
+        others.dst.clear();
+        for (std::size_t e = 0; e < whole.src.size(); ++e) {
+          if (is_masked(static_cast<Index>(e))) continue;
+          others.src.push_back(whole.src[e]);
+          others.dst.push_back(whole.dst[e]);
+        }
+        const Graph graph = shard(comm, whole, books, options), rest = shard(comm, others, books, options);
+        TypedGat mine(whole, graph, books, 2, 3, 2);
+        std::vector<Index> types;
+        Tensor scores({graph.num_edges(), 1});
+        for (const Index id : graph.edge_ids()) {
+          scores.row(std::ssize(types))[0] = is_masked(id) ? masked : 0;
+          types.push_back(is_masked(id) ? 1 : 0);
+        }
+        mine.types = std::move(types);
+        mine.score_type = Variable(Tensor::from({2, 2}, {0, 0, masked, masked}));
+        const Tensor upstream = my_rows(random_tensor({whole.num_dst, 2, 3}, 5), books.dst, comm.rank());
+        std::vector<Tensor> found[2];
+        for (const bool without : {false, true}) {
+          Tape tape;
+          const Variable out =
+              without ? gat_attention(rest, mine.x, mine.attn, mine.score_dst) : mine.attend(graph);
+          tape.backward(out, upstream);
+          found[without] = {out.value(), mine.x.grad(), mine.attn.grad(), mine.score_dst.grad()};
+          for (Variable* v : {&mine.x, &mine.attn, &mine.score_dst}) v->zero_grad();
+        }
+        for (std::size_t k = 0; k < found[0].size(); ++k) CHECK(same(found[0][k], found[1][k], found[1][k]));
+        const Variable alpha = edge_softmax(graph, Variable(scores));
+        for (Index k = 0; k < graph.num_edges(); ++k)
+          if (is_masked(graph.edge_ids()[k])) CHECK(alpha.value().values()[static_cast<std::size_t>(k)] == 0);
+      }
 }
