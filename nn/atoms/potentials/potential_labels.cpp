@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -61,8 +62,8 @@ void subtract_zbl(const Zbl& zbl, const GraphSamples& structures, std::span<Stru
   }
 }
 
-// The first rank adds up what all ranks have, in the order of the structures, so that the sums have the same
-// order on any number of ranks.
+// The first rank adds up what all ranks have, in the order of their ids, so that the sums have the same order
+// on any number of ranks.
 PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structures,
                            std::span<const StructureLabels> labels, const Tensor& forces,
                            std::span<const std::uint8_t> trained, Index num_species,
@@ -75,6 +76,7 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
     require<InputError>(num_species >= 0, "there are ", num_species, " species");
     const Array<Index>& kinds = species_of(structures);
     const auto species = static_cast<std::size_t>(num_species);
+    std::vector<Index> ids;
     std::vector<double> counts, energies;
     std::vector<real> components;
     for (Index g = 0; g < structures.num_graphs(); ++g) {
@@ -90,15 +92,25 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
       }
       const double energy = labels[static_cast<std::size_t>(g)].energy;
       if (std::isnan(energy)) continue;
+      ids.push_back(structures.ids[g]);
       energies.push_back(energy);
       counts.insert(counts.end(), of_structure.begin(), of_structure.end());
     }
     PotentialFit fit;
+    ids = comm.all_gather(std::span<const Index>(ids));
     counts = comm.all_gather(std::span<const double>(counts));
     energies = comm.all_gather(std::span<const double>(energies));
-    const bool has_energies = !energies.empty();
-    if (comm.rank() != 0) counts = energies = {};
-    if (has_energies) fit.shifts = fit_energy_shifts(comm, counts, energies, num_species, given);
+    std::vector<std::size_t> order(comm.rank() == 0 ? ids.size() : 0);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t s) { return ids[s]; });
+    std::vector<double> sorted_counts, sorted_energies;
+    for (const std::size_t s : order) {
+      sorted_energies.push_back(energies[s]);
+      const auto first = counts.begin() + static_cast<std::ptrdiff_t>(s * species);
+      sorted_counts.insert(sorted_counts.end(), first, first + num_species);
+    }
+    if (!ids.empty())
+      fit.shifts = fit_energy_shifts(comm, sorted_counts, sorted_energies, num_species, given);
     const Tensor rows = Tensor::borrow(components, {std::ssize(components), 1});
     const double scale =
         std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),

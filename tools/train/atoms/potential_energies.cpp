@@ -152,27 +152,31 @@ std::vector<StructureLabels> without_prediction(const TrainingGraph& loaded, con
 std::vector<double> isolated_energies(const Communicator& comm, const TrainingGraph& loaded,
                                       const std::vector<std::string>& species) {
   const PotentialTask& task = *loaded.potential;
-  std::vector<double> mine;  // pairs of a species and an energy
+  struct IsolatedAtom {
+    Index id, species;
+    double energy;
+  };
+  std::vector<IsolatedAtom> all;
   comm.agree([&] {
     for (Index g = 0; g < task.sizes->num_graphs(); ++g) {
       const double energy = task.labels[static_cast<std::size_t>(g)].energy;
       if (task.sizes->num_nodes(g) != 1 || std::isnan(energy) || loaded.data.train_mask[g] == 0 ||
           task.select(std::span(&g, 1)).num_edges() > 0)
         continue;
-      mine.push_back(static_cast<double>(task.species_of(task.structure(g).elements[0])));
-      mine.push_back(energy);
+      all.push_back({task.sizes->ids[g], task.species_of(task.structure(g).elements[0]), energy});
     }
   });
-  const std::vector<double> all = comm.all_gather(std::span<const double>(mine));
+  all = comm.all_gather(std::span<const IsolatedAtom>(all));
+  std::ranges::sort(all, {}, &IsolatedAtom::id);  // the first one counts, on any number of ranks
   std::vector<double> energies(species.size(), formats::no_label);
   constexpr double same = 1e-3;
-  for (std::size_t k = 0; k + 1 < all.size(); k += 2) {
-    double& energy = energies[static_cast<std::size_t>(all[k])];
-    require<InputError>(std::isnan(energy) || std::abs(energy - all[k + 1]) < same,
+  for (const IsolatedAtom& atom : all) {
+    double& energy = energies[static_cast<std::size_t>(atom.species)];
+    require<InputError>(std::isnan(energy) || std::abs(energy - atom.energy) < same,
                         "--energy-shifts isolated: structures of one atom of ",
-                        species[static_cast<std::size_t>(all[k])], " have the energies ", energy, " and ",
-                        all[k + 1], ", expected one energy");
-    energy = all[k + 1];
+                        species[static_cast<std::size_t>(atom.species)], " have the energies ", energy,
+                        " and ", atom.energy, ", expected one energy");
+    if (std::isnan(energy)) energy = atom.energy;
   }
   return energies;
 }
