@@ -59,6 +59,17 @@ for first in "" "--init-weights w.safetensors"; do
     fail "isolated atoms end with $?"
   grep -q "isolated.xyz: energies of single atoms: O -4.75 (of an isolated atom), Si -4.25 (of an isolated atom)" out || fail "no word about isolated atoms"
 done
+# Two files have isolated atoms of an element: the first file counts, on any number of ranks.
+{ cat moved.xyz; lone O -4.75; } >first.xyz
+{ lone O -4.7505; lone Si -4.25; cat moved.xyz; } >second.xyz
+for n in 1 "$ranks"; do
+  "${run[@]:0:2}" "$n" "${train[@]}" "${net[@]}" --reproducible --dataset first.xyz second.xyz --energy-shifts isolated --epochs 1 --save-weights shifts$n.safetensors >out 2>err ||
+    fail "isolated atoms of two files end with $?"
+  grep -q "energies of single atoms: O -4.75 (of an isolated atom)" out || fail "another isolated atom counts: $(cat out)"
+  "${run[@]:0:2}" "$n" "${train[@]}" "${net[@]}" --reproducible --dataset moved.xyz new.xyz old.xyz --epochs 1 --save-weights fitted$n.safetensors >out 2>err ||
+    fail "shifts of three files end with $?"
+done
+cmp shifts1.safetensors "shifts$ranks.safetensors" && cmp fitted1.safetensors "fitted$ranks.safetensors" || fail "shifts depend on the number of ranks"
 "${few[@]}" "${tuned[@]}" --dataset new.xyz --valid-file valid.xyz --energy-scale 3 --epochs 1 --lr 0 --log scale >out 2>err || fail "a scale ends with $?"
 grep -q "scale 3$" out || fail "no scale"
 "${few[@]}" "${tuned[@]}" --dataset new.xyz --valid-file valid.xyz --epochs 1 --lr 0 --log noscale >out 2>err || fail "no scale ends with $?"
@@ -160,6 +171,9 @@ near "$(deviations h1/errors.csv)" 1 1e-3 && near "$(deviations h$ranks/errors.c
 sed -n 2p h1/valid.xyz | grep -q "forces_deviation:R:1 .* energy_deviation=[0-9]" || fail "no deviations: $(sed -n 2p h1/valid.xyz)"
 "${few[@]}" "${train[@]}" --init-weights h.safetensors --dataset valid.xyz --epochs 0 --predict hp >out 2>err || fail "a prediction of a committee ends with $?"
 near "$(awk -F, 'NR > 1 { d += $13 } END { print d }' hp/errors.csv)" "$(awk -F, '$4 == "val" { d += $13 } END { print d }' h$ranks/errors.csv)" $rounding || fail "the file has other deviations"
+"${few[@]}" "${train[@]}" "${net[@]}" --committee 3 --dataset kinds.xyz --valid-file valid.xyz --epochs 0 --checkpoint hc1 --resume --predict hr >out 2>err ||
+  fail "a prediction of a checkpoint of a committee ends with $?"
+cmp h1/errors.csv hr/errors.csv || fail "a checkpoint has other deviations"
 rm -f hc1/checkpoint-00000003*
 "${few[@]}" "${train[@]}" "${net[@]}" --committee 3 --dataset kinds.xyz --valid-file valid.xyz --epochs 3 --log heads1 --checkpoint hc1 --resume >out 2>err ||
   fail "a resumed committee ends with $?"

@@ -100,6 +100,17 @@ refuse "--dataset: a, b, expected one path without --task potential" "$programs/
 "${run[@]}" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 1 --runs 2 --save-learner learned >out 2>err || fail "--save-learner ends with $?"
 [ "$(grep -c "a learner with 40 structures" out)" = 2 ] && [ "$(find learned -name 'checkpoint-*' | wc -l)" = 2 ] || fail "learners: $(cat out)"
 expect 1 "has a learner already, expected a new directory (--save-learner)" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 1 --runs 2 --save-learner learned
+# A run that was killed goes on beside one that has ended, whose learner stays.
+"${single[@]}" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 1 --runs 2 --checkpoint runs --save-learner both >out 2>err || fail "runs with learners end with $?"
+before=$(cksum both/seed-0/checkpoint-*)
+rm -r runs/seed-1 both/seed-1
+"${single[@]}" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 1 --runs 2 --checkpoint runs --save-learner both --resume >out 2>err || fail "resumed runs with learners end with $?: $(cat err)"
+[ "$(cksum both/seed-0/checkpoint-*)" = "$before" ] && [ "$(find both/seed-1 -name 'checkpoint-*' | wc -l)" = 1 ] || fail "learners of resumed runs: $(find both)"
+alone expect 1 "has a learner already, expected a new directory (--save-learner)" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 2 --runs 2 --checkpoint runs --save-learner both --resume
+sed '2s/ energy=/ config_weight=2 energy=/' part2.xyz >weighted2.xyz
+# shellcheck disable=SC2086
+alone expect 1 "several.c/checkpoint-00000001.safetensors: made with labels and a split whose hash is " "$programs/train" "${net[@]}" \
+  ${words/part2/weighted2} --epochs 2 --checkpoint several.c --resume
 
 # Predictions are structures with labels: on them, the potential makes no error. On the structures it was trained on, it makes the errors of
 # the log.

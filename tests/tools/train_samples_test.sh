@@ -90,6 +90,14 @@ for file in logits labels split; do [ -s p/$file.npy ] || fail "no $file.npy"; d
 expect 0 "initial weights" "$programs/train" "${kept[@]/best/last}" --epochs 0 --init-weights c --predict q
 expect 1 "made with --readout sum --head-layers 1 --batch-size 10, expected max --head-layers 1 --batch-size 10 as in this run" \
   "$programs/train" "${kept[@]}" --readout max --epochs 9 --checkpoint c --resume
+# One edge that joins other nodes, one node of another label.
+for change in "edges R_A 1,2s/2/4/" "features R_node_labels 1s/.*/0/"; do
+  read -r what file edit <<<"$change"
+  cp "tu/$file.txt" kept.txt
+  sed -i "$edit" "tu/$file.txt"
+  alone expect 1 "made with $what whose hash is " "$programs/train" "${kept[@]}" --epochs 9 --checkpoint c --resume
+  mv kept.txt "tu/$file.txt"
+done
 "${run[@]}" "$programs/train" --task graph --dataset tu --model gat --heads 2 "${net[@]}" --epochs 2 --split-graphs 0.6,0.2,0.2 --runs 2 --stop-after 1 >out 2>err ||
   fail "two runs end with $?"
 grep -q "^mean " out || fail "no mean of two runs"

@@ -63,23 +63,38 @@ void add_features(RowHash& hash, const Variable& features, std::span<const Index
   }
 }
 
-void add_graphs(RowHash& hash, const GraphSamples& samples) {
+/// Rows [begin, end) of all fields.
+void add_rows(RowHash& hash, const SampleFields& fields, Index begin, Index end) {
+  for (const auto& [name, rows] : fields.tensors)
+    for (Index i = begin; i < end; ++i) add_row(hash, rows, i);
+  for (const auto& [name, rows] : fields.integers) hash << std::span(rows.row(begin), rows.row(end));
+}
+
+void add_graphs(RowHash& edges, RowHash& features, const GraphSamples& samples) {
   for (Index g = 0; g < samples.num_graphs(); ++g) {
-    hash << static_cast<double>(samples.ids[g])
-         << static_cast<double>(samples.edge_begin[g + 1] - samples.edge_begin[g]);
-    for (const auto& [name, rows] : samples.nodes.tensors)
-      for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i) add_row(hash, rows, i);
-    hash.end_row();
+    const auto id = static_cast<double>(samples.ids[g]);
+    const Index begin = samples.edge_begin[g], end = samples.edge_begin[g + 1];
+    const auto count = static_cast<std::size_t>(end - begin);
+    edges << id << std::span(samples.src.data() + begin, count)
+          << std::span(samples.dst.data() + begin, count);
+    add_rows(edges, samples.edges, begin, end);
+    edges.end_row();
+    features << id << static_cast<double>(samples.num_nodes(g));
+    add_rows(features, samples.nodes, samples.node_begin[g], samples.node_begin[g + 1]);
+    features.end_row();
   }
 }
 
-void add_structures(RowHash& features, RowHash& labels, const PotentialTask& task,
+void add_structures(RowHash& features, RowHash& labels, const PotentialTask& task, const PotentialOptions& o,
                     std::span<const Index> ids) {
   for (Index g = 0; g < std::ssize(ids); ++g) {
     const formats::AtomStructure& atoms = task.structure(g);
     const auto id = static_cast<double>(ids[static_cast<std::size_t>(g)]);
-    features << id << std::span<const double>(atoms.positions);
+    features << id << std::span<const double>(atoms.positions) << std::span<const bool>(atoms.cell.periodic);
     labels << id << atoms.energy << std::span<const double>(atoms.forces);
+    for (const auto& [key, value] : atoms.keys)
+      if (key.ends_with("_weight") || (key == o.kind_key && !o.kind_weights.empty()))
+        labels << std::span<const char>(value);
     for (std::size_t k = 0; k < 3; ++k) {
       features << std::span<const double>(atoms.cell.vectors[k]);
       labels << std::span<const double>(atoms.stress[k]);
@@ -135,9 +150,9 @@ std::map<std::string, std::string> hashes_of(const TrainingGraph& loaded, const 
   add_labels(labels, loaded.edges.valid, 1);
   add_labels(labels, loaded.edges.test, 2);
   if (loaded.potential)
-    add_structures(features, labels, *loaded.potential, data.original_ids);
+    add_structures(features, labels, *loaded.potential, o.task.potential, data.original_ids);
   else if (loaded.samples)
-    add_graphs(features, *loaded.samples->samples);
+    add_graphs(edges, features, *loaded.samples->samples);
   const Communicator& comm = loaded.graph.comm();
   return {{concat("edges", hash_of), edges.text(comm)},
           {concat("features", hash_of), features.text(comm)},

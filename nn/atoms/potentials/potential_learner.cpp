@@ -384,10 +384,8 @@ PotentialErrors PotentialLearner::train(Index steps) {
       mean.force += share * errors.force;
       mean.stress += share * errors.stress;
     }
-    if (steps > 0) {
-      s.publish();
-      s.known = num_structures();
-    }
+    if (steps > 0) s.publish();
+    s.known = num_structures();
     if (s.checkpoints) s.save();
     return mean;
   });

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -257,6 +258,21 @@ TEST_CASE("PotentialLearner: a run that was stopped goes on from its checkpoint 
   CHECK(std::isnan(learner.structure(2).energy));
   go_on(learner);
   CHECK(weights_of(resumed) == weights_of(whole));
+
+  // a call without steps has seen its structures
+  std::vector<std::vector<real>> results;
+  for (const bool stops : {false, true}) {
+    const std::string name = stops ? "stops" : "goes_on";
+    Potential student = make(described(2, 1.6), 9), again = make(described(2, 1.6), 10);
+    std::optional<PotentialLearner> of_run(std::in_place, world, student, options(name));
+    begin(*of_run);
+    of_run->add(labelled(teacher, 4));
+    of_run->train(0);
+    if (stops) of_run.emplace(world, again, options(name));
+    of_run->train(3);
+    results.push_back(weights_of(stops ? again : student));
+  }
+  CHECK(results[0] == results[1]);
 
   LearnerOptions still = options("run");  // the rate is that of the options
   still.lr = still.average = 0;

@@ -186,11 +186,12 @@ std::vector<Scores> PotentialSteps::scores() {
 }
 
 void PotentialSteps::finish() {
-  if (potential_.committee() > 1 && o_.epochs > 0) scale_deviations();
+  if (potential_.committee() > 1 && (o_.epochs > 0 || o_.resume)) scale_deviations();
 }
 
 void PotentialSteps::save_learner() {
   const std::string& directory = o_.task.potential.learner;
+  if (o_.resume && !Checkpointer(comm_, directory).latest().empty()) return;  // this run wrote it before
   struct Place {
     Index id;
     int rank;

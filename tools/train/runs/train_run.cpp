@@ -134,6 +134,12 @@ Epoch train_epoch(Steps& steps, WeightAverage* average, const TrainOptions& o, i
   return result;
 }
 
+void require_new_learner(const Communicator& comm, const TrainOptions& o) {
+  if (const std::string& learner = o.task.potential.learner; !learner.empty())
+    require<InputError>(Checkpointer(comm, learner).latest().empty(), learner,
+                        ": has a learner already, expected a new directory (--save-learner)");
+}
+
 }  // namespace
 
 void check_outputs(const Communicator& comm, const TrainOptions& o) {
@@ -143,9 +149,7 @@ void check_outputs(const Communicator& comm, const TrainOptions& o) {
     prepare_curves(o);
   });
   prepare_predictions(comm, o);
-  if (const std::string& learner = o.task.potential.learner; !learner.empty())
-    require<InputError>(Checkpointer(comm, learner).latest().empty(), learner,
-                        ": has a learner already, expected a new directory (--save-learner)");
+  if (!o.resume) require_new_learner(comm, o);
 }
 
 RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDescription& given,
@@ -163,6 +167,7 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   Checkpoints checkpoints(o, loaded, progress, average ? &*average : nullptr);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   const bool resumed = !checkpoints.resumed_from().empty();
+  if (o.resume && (o.epochs == 0 || !progress.is_done())) require_new_learner(comm, o);
   WeightFile weights(model);
   begin_weights(loaded, weights, model, o, given, resumed);
   Log log(comm, o, start.epoch, resumed);
