@@ -25,6 +25,13 @@ Tensor matrix_of(Variable parameter) {
   return values.reshape({values.num_rows(), values.row_size()});
 }
 
+/// With the number of operations that have rounded halo rows.
+Checkpointer of_whole_state(const Checkpointer& checkpoints, ModelObject& its) {
+  Checkpointer all = checkpoints;
+  all.add_state("halo.", {{}, {{"operations", &its.rounded_operations}}});
+  return all;
+}
+
 /// Calls body(checkpointer, model, optimizer, call) of a training.
 template <class Body>
 int with_training(const char* name, sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
@@ -48,7 +55,7 @@ int load_checkpoint(const char* name, sar_checkpoints checkpoints, sar_model mod
         require_pointer(epoch, "epoch");
         call.equal("description of the model", its.description);
         const std::string path = path_of(from, call);
-        *epoch = path.empty() ? -1 : from.load(path, its.network, steps).epoch;
+        *epoch = path.empty() ? -1 : of_whole_state(from, its).load(path, its.network, steps).epoch;
         if (!path.empty()) its.set_parameters.clear();
       });
 }
@@ -208,10 +215,11 @@ int sar_checkpoints_create(sar_comm comm, const char* directory, int32_t keep_la
 int sar_checkpoints_save(sar_checkpoints checkpoints, int32_t epoch, sar_model model,
                          sar_optimizer optimizer) {
   return with_training("sar_checkpoints_save", checkpoints, model, optimizer,
-                       [&](Checkpointer& to, ModelObject& its, Optimizer& steps, CollectiveCall& call) {
+                       [&](const Checkpointer& to, ModelObject& its, Optimizer& steps, CollectiveCall& call) {
                          require<InputError>(epoch >= 0, "the epoch is ", epoch, ", expected 0 or more");
                          call.equal(its);
-                         to.save(epoch, its.network, steps);
+                         to.lock();
+                         of_whole_state(to, its).save(epoch, its.network, steps);
                        });
 }
 

@@ -2,6 +2,7 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/core/text.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/train/checkpoint.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/lr_scheduler.hpp>
@@ -287,12 +288,19 @@ template <class S>
 nb::class_<PySchedule<S>, LRScheduler> schedule(Definitions& module, const char* name) {
   nb::class_<PySchedule<S>, LRScheduler> type(module, name);
   type.def("get_last_lr", &PySchedule<S>::rates, "Local. The rate of each group of parameters.");
+  type.def(
+      "set_base_lr", [](PySchedule<S>& self, double lr) { compute([&] { self.set_base_lr(lr); }); },
+      nb::arg("lr"),
+      "Local; the same on all ranks. lr: the rate of all groups to which the schedule applies its factors. "
+      "The "
+      "rate of this epoch is set.");
   return type;
 }
 
-/// The state of the groups but the first, which Checkpointer does not know.
-Checkpointer with_groups(const Checkpointer& checkpoints, PyOptimizer& optimizer) {
+/// The state that Checkpointer does not know: groups but the first, and draws that round halo rows.
+Checkpointer with_whole_state(const Checkpointer& checkpoints, PyOptimizer& optimizer) {
   Checkpointer all = checkpoints;
+  all.add_state("halo.", {{}, {{"operations", &HaloStep::operations_of_thread()}}});
   for (std::size_t i = 1; i < optimizer.groups().size(); ++i) {
     Optimizer& other = *optimizer.group(i).optimizer;
     all.add_state("optimizer.", {other.named_buffers(), other.named_counters()});
@@ -314,7 +322,7 @@ void save_checkpoint(const Checkpointer& self, int epoch, const Module& net, PyO
   for (std::size_t i = 1; i < optimizer.groups().size(); ++i)
     texts[concat("lr.", i)] = exact_text(optimizer.group(i).optimizer->lr());
   self.lock();
-  const Checkpointer all = with_groups(self, optimizer);
+  const Checkpointer all = with_whole_state(self, optimizer);
   Optimizer& first = *optimizer.group(0).optimizer;
   if (schedule != nullptr)
     all.save(epoch, net, first, *schedule, texts);
@@ -327,7 +335,7 @@ CheckpointInfo load_checkpoint(const Checkpointer& self, const std::string& path
   require_seed(self);
   Optimizer& first = *optimizer.group(0).optimizer;
   const std::map<std::string, std::string> texts = self.info(path, first).extra;
-  std::vector<double> rates;
+  std::vector<double> rates, before;
   for (std::size_t i = 1; i < optimizer.groups().size(); ++i) {
     const auto found = texts.find(concat("lr.", i));
     const auto rate = found != texts.end() ? to_number<double>(found->second) : std::nullopt;
@@ -335,12 +343,19 @@ CheckpointInfo load_checkpoint(const Checkpointer& self, const std::string& path
                         " of parameters, expected a checkpoint of an optimizer of ",
                         optimizer.groups().size(), " groups");
     rates.push_back(*rate);
+    before.push_back(optimizer.group(i).optimizer->lr());
   }
-  const Checkpointer all = with_groups(self, optimizer);
-  CheckpointInfo info =
-      schedule != nullptr ? all.load(path, net, first, *schedule) : all.load(path, net, first);
-  for (std::size_t i = 0; i < rates.size(); ++i) optimizer.group(i + 1).optimizer->set_lr(rates[i]);
-  return info;
+  const auto set = [&](const std::vector<double>& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) optimizer.group(i + 1).optimizer->set_lr(all[i]);
+  };
+  const Checkpointer all = with_whole_state(self, optimizer);
+  set(rates);  // ahead of the schedule, which may set others
+  try {
+    return schedule != nullptr ? all.load(path, net, first, *schedule) : all.load(path, net, first);
+  } catch (...) {
+    set(before);
+    throw;
+  }
 }
 
 std::optional<LinearLROptions> warm_up_of(Index epochs) {

@@ -20,6 +20,11 @@ HaloStep::~HaloStep() {
   current_step = outer_;
 }
 
+Recoverable<std::uint64_t>& HaloStep::operations_of_thread() {
+  static thread_local Recoverable<std::uint64_t> operations;
+  return operations;
+}
+
 ExactHaloRows::ExactHaloRows() noexcept : before_(std::exchange(all_exact, true)) {}
 ExactHaloRows::~ExactHaloRows() {
   all_exact = before_;
@@ -33,8 +38,7 @@ GraphOptions options_of_operation(GraphOptions options) {
 HaloDraws HaloDraws::of_next_operation(const GraphOptions& options) {
   if (options.halo_format == HaloFormat::exact) return {};
   if (current_step == nullptr) {
-    static thread_local Recoverable<std::uint64_t> operations;
-    const HaloStep of_thread(operations);
+    const HaloStep of_thread(HaloStep::operations_of_thread());
     return of_next_operation(options);
   }
   const HaloStep& step = *current_step;

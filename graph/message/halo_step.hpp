@@ -35,6 +35,10 @@ class HaloStep : NonCopyable {
   explicit HaloStep(Recoverable<std::uint64_t>& operations);
   ~HaloStep();
 
+  /// Operations of this thread so far without a HaloStep. A program that writes the number to its checkpoints
+  /// has the same draws after it resumes.
+  static Recoverable<std::uint64_t>& operations_of_thread();
+
  private:
   friend struct HaloDraws;
   std::uint64_t seed_ = 0, number_ = 0;

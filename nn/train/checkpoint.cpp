@@ -287,24 +287,24 @@ CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimi
         description_of(load_metadata(comm_, path), path, optimizer.kind(), options_.seed);
     const double lr_before = optimizer.lr();
     const auto before = schedule != nullptr ? schedule->state() : state;
-    if (schedule != nullptr) {
-      const std::string kind = state.contains("kind") ? state.at("kind") : "none";
-      require<InputError>(kind == schedule->kind(), path, ": the schedule is ", kind, ", expected ",
-                          schedule->kind());
-      try {
-        schedule->load_state(state);
-      } catch (const InputError& error) {
-        throw InputError(concat(path, ": ", error.what()));
-      }
-    }
     try {
+      optimizer.set_lr(lr);  // a schedule of epochs then sets the rate of its options
+      if (schedule != nullptr) {
+        const std::string kind = state.contains("kind") ? state.at("kind") : "none";
+        require<InputError>(kind == schedule->kind(), path, ": the schedule is ", kind, ", expected ",
+                            schedule->kind());
+        try {
+          schedule->load_state(state);
+        } catch (const InputError& error) {
+          throw InputError(concat(path, ": ", error.what()));
+        }
+      }
       load_state_dict(comm_, path, whole_state(model, optimizer));  // from here on nothing fails
     } catch (...) {
       if (schedule != nullptr) schedule->load_state(before);
       optimizer.set_lr(lr_before);
       throw;
     }
-    optimizer.set_lr(lr);
     return info;
   });
 }

@@ -109,7 +109,8 @@ class Checkpointer {
   CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer) const {
     return read(path, model, optimizer, nullptr);
   }
-  /// The same, and the schedule. Throws InputError, too, when the checkpoint has another schedule or none.
+  /// The same, and the state of the schedule, which then sets the rate that its options have for the epoch.
+  /// Throws InputError, too, when the checkpoint has another schedule or none.
   CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer,
                       LRScheduler& schedule) const {
     return read(path, model, optimizer, &schedule);

@@ -63,9 +63,10 @@ class Checkpointer:
 
     def resume(self, module, optimizer, schedule=None, loader=None, path=None):
         """Collective. Restores the state of the latest checkpoint, or of that at `path`. Returns its `epoch` and `extra`; without
-        a checkpoint, epoch 0 and None. Options are those of the objects that are given, so that a resumed training may have
-        another learning rate or a longer schedule. Raises sar.InputError, and changes nothing, for a checkpoint of another module,
-        kind of optimizer, kind of schedule or seed."""
+        a checkpoint, epoch 0 and None. The learning rate, and the rate to which a schedule applies its factors, are those of the
+        checkpoint: set optimizer.lr, or schedule.set_base_lr(), afterwards. Other options are those of the objects that are given,
+        such as a longer schedule. Without `schedule`, that of the checkpoint is not read. Raises sar.InputError, and changes
+        nothing, for a checkpoint of another module, kind of optimizer, kind of schedule or seed."""
         path = self.latest() if path is None else str(path)
         if not path:
             return Checkpoint(0, None)

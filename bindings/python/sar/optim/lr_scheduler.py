@@ -32,6 +32,11 @@ class _FactorLR:
         """Local. The rate of each group of parameters."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
+    def set_base_lr(self, lr):
+        """Local; the same on all ranks. lr: the rate of all groups to which the schedule applies its factors. The rate of this epoch is set."""
+        self.base_lrs = [float(lr)] * len(self.base_lrs)
+        self._set()
+
     def state_dict(self):
         """Local. The epoch and the base rates."""
         return {"last_epoch": str(self.last_epoch), "base_lrs": json.dumps(self.base_lrs)}
@@ -43,6 +48,7 @@ class _FactorLR:
         except (KeyError, TypeError, ValueError):
             raise InputError(f"the state of a schedule has {sorted(state)}, expected last_epoch and base_lrs") from None
         self.last_epoch, self.base_lrs = last_epoch, base_lrs
+        self._set()
 
 
 class LambdaLR(_FactorLR):
