@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sar/bindings/c/handle_table.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/host_graph.hpp>
 
 #include <initializer_list>
@@ -42,6 +43,7 @@ class Refusal {
 /// Calls body() for a function that is not collective.
 template <class Body>
 int call(const Body& body) noexcept {
+  const QuietArithmetic quiet;
   try {
     body();
     return SAR_OK;

@@ -18,8 +18,6 @@
 
 #if defined(__SSE__)
 #include <immintrin.h>
-#else
-#include <cfenv>
 #endif
 
 #if defined(SAR_THREAD_SANITIZER)
@@ -61,37 +59,25 @@ class LoopOrder : NonCopyable {
   void* end_ = nullptr;
 };
 
-/// Disables floating-point exceptions of this thread during its lifetime, whatever the host has enabled:
-/// kernels divide by zero in unused vector lanes and in means over nothing.
-class QuietArithmetic : NonCopyable {
- public:
-#if defined(__SSE__)  // std::fenv_t also saves the x87 unit, which is slow and not used
-  QuietArithmetic() : of_host_(_mm_getcsr()) {
-    _mm_setcsr((of_host_ | _MM_MASK_MASK) & ~static_cast<unsigned>(_MM_EXCEPT_MASK));
-  }
-  ~QuietArithmetic() {
-    _mm_setcsr(of_host_);
-  }
-#else
-  QuietArithmetic() {
-    std::feholdexcept(&of_host_);
-  }
-  ~QuietArithmetic() {
-    std::fesetenv(&of_host_);
-  }
-#endif
-
- private:
-#if defined(__SSE__)
-  unsigned of_host_;
-#else
-  std::fenv_t of_host_;
-#endif
-};
-
 thread_local PollScope* first_poll = nullptr;
 
 }  // namespace
+
+#if defined(__SSE__)  // std::fenv_t also saves the x87 unit, which is slow and not used
+QuietArithmetic::QuietArithmetic() : of_host_(_mm_getcsr()) {
+  _mm_setcsr((of_host_ | _MM_MASK_MASK) & ~static_cast<unsigned>(_MM_EXCEPT_MASK));
+}
+QuietArithmetic::~QuietArithmetic() {
+  _mm_setcsr(of_host_);
+}
+#else
+QuietArithmetic::QuietArithmetic() {
+  std::feholdexcept(&of_host_);
+}
+QuietArithmetic::~QuietArithmetic() {
+  std::fesetenv(&of_host_);
+}
+#endif
 
 // Constructed in place: destroying a copy of a global_control would lift the limit of the original.
 struct ThreadLimit::Impl {

@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+#if !defined(__SSE__)
+#include <cfenv>
+#endif
+
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A non-owning reference to a callable: two pointers, no allocation. The callable must outlive it.
@@ -51,6 +55,23 @@ class ThreadLimit : NonCopyable {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// While alive, this thread raises no floating-point exception, whatever the host has enabled: kernels divide
+/// by zero in unused vector lanes and in means over nothing, and a loss that overflows is an InputError.
+/// Parallel loops and the functions of sar.h have one. A C++ program that traps exceptions makes one around
+/// the calls of the library. Local.
+class QuietArithmetic : NonCopyable {
+ public:
+  QuietArithmetic();
+  ~QuietArithmetic();
+
+ private:
+#if defined(__SSE__)
+  unsigned of_host_;
+#else
+  std::fenv_t of_host_;
+#endif
 };
 
 /// Lets communication progress while kernels run: during its lifetime, the thread that made it calls `poll`

@@ -10,6 +10,8 @@
 
 #include <sar.h>
 
+#include <cfenv>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -137,6 +139,67 @@ TEST_CASE("two models that train in turn on rounded rows have the losses that ea
     CHECK(losses_of_step(b) == losses[static_cast<std::size_t>(i)]);
   }
 }
+
+TEST_CASE("a training on rounded rows that resumes has the losses of one that was not stopped") {
+  const Communicator comm = Communicator::world();
+  const char* const options =
+      own == SAR_FLOAT64 ? R"({"halo_format": "bf16"})" : R"({"halo_format": "int8"})";
+  const TemporaryDirectory directory(comm);
+  const Problem first(comm, options), second(comm, options);
+  sar_checkpoints files = nullptr;
+  SAR_OKAY(sar_checkpoints_create(first.c_comm, directory.path().c_str(), 2, 9, &files));
+  (void)first.c_losses(array_of(first.x), array_of(first.target));
+  SAR_OKAY(sar_checkpoints_save(files, 5, first.model, first.optimizer));
+  std::int32_t epoch = 0;
+  sar_checkpoints read = nullptr;
+  SAR_OKAY(sar_checkpoints_create(second.c_comm, directory.path().c_str(), 2, 9, &read));
+  SAR_OKAY(sar_checkpoints_load_latest(read, second.model, second.optimizer, &epoch));
+  CHECK(epoch == 5);
+  CHECK(second.c_losses(array_of(second.x), array_of(second.target)) ==
+        first.c_losses(array_of(first.x), array_of(first.target)));
+  SAR_OKAY(sar_checkpoints_free(read));
+  SAR_OKAY(sar_checkpoints_free(files));
+}
+
+#if defined(__x86_64__)
+TEST_CASE("numbers that overflow are errors in a host that traps floating-point exceptions") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  const double most = std::numeric_limits<real>::max();
+  const sar_array x = array_of(problem.x), y = array_of(problem.target);
+  const Tensor large_x = Tensor::full(problem.x.shape(), static_cast<real>(most)),
+               large_y = Tensor::full(problem.target.shape(), static_cast<real>(most / 4)),
+               infinite = Tensor::full(problem.x.shape(), std::numeric_limits<real>::infinity()),
+               of_edges = random_values(Shape{5, 1}, 3);
+  const sar_array of_large_x = array_of(large_x), of_large_y = array_of(large_y),
+                  of_infinite = array_of(infinite), edges = array_of(of_edges);
+  sar_model normalized = nullptr;
+  SAR_OKAY(sar_model_create(problem.c_comm, R"({"sar_model": 1, "type": "mesh_graph_net", "in_feats": 4,
+      "edge_feats": 1, "hidden": 8, "out_feats": 3, "layers": 1, "normalize": true})",
+                            9, &normalized));
+  std::feclearexcept(FE_ALL_EXCEPT);
+  const int before = feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
+  double loss = -1;
+  std::vector<int> found;
+  const auto step = [&](const sar_array& from, const sar_array& to) {
+    found.push_back(sar_train_step(problem.model, problem.optimizer, problem.graph, nullptr, &from, nullptr,
+                                   SAR_LOSS_MSE, &to, 0, nullptr, &loss));
+  };
+  step(x, of_large_y);
+  step(of_large_x, y);
+  step(of_infinite, y);
+  found.push_back(sar_model_update_statistics(normalized, &of_infinite, &edges, &y));
+  step(x, y);
+  const int trapped = fegetexcept(), raised = std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
+  fedisableexcept(FE_ALL_EXCEPT);
+  feenableexcept(before);
+  CHECK(trapped == (FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW));
+  CHECK(raised == 0);
+  SAR_OKAY(sar_model_free(normalized));
+  for (std::size_t k = 0; k < 4; ++k) CHECK(found[k] == SAR_ERROR_INPUT);
+  CHECK(found.back() == SAR_OK);
+}
+#endif
 
 TEST_CASE("on a reproducible graph, a training by sar.h has the same bits on one rank and on all") {
   const char* const options = R"({"reproducible": true})";
