@@ -106,9 +106,9 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
 }
 
 void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) const {
-  require<CommunicationError>(root >= 0 && root < state_->size, "broadcast from rank ", root, " of ",
-                              state_->size);
   state_->begin_call({.name = "broadcast", .length = static_cast<std::int64_t>(bytes), .root = root});
+  require<CommunicationError>(root >= 0 && root < state_->size, "broadcast from rank ", root, " of ",
+                              state_->size);  // the same on all ranks, which begin_call() has compared
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(1);

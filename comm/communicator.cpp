@@ -45,17 +45,38 @@ std::string start_environment_trace(const Communicator& comm) {
   return path;
 }
 
+/// While alive, MPI returns the errors of the host's communicator.
+class ReturnedErrors : NonCopyable {
+ public:
+  explicit ReturnedErrors(MPI_Comm comm) : comm_(comm) {
+    check_mpi(MPI_Comm_get_errhandler(comm, &of_host_), "MPI_Comm_get_errhandler");
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  }
+  ~ReturnedErrors() {
+    MPI_Comm_set_errhandler(comm_, of_host_);
+    MPI_Errhandler_free(&of_host_);
+  }
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler of_host_ = MPI_ERRHANDLER_NULL;
+};
+
 }  // namespace
 
 Communicator::Communicator(MPI_Comm comm) {
   require_running_mpi("a communicator", is_of_session(comm));
   require<CommunicationError>(comm != MPI_COMM_NULL, "cannot use MPI_COMM_NULL as a communicator");
-  int inter = 0;
-  check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
-  require<CommunicationError>(inter == 0, "cannot use an inter-communicator: all ranks must be in one group");
   const std::thread::id thread = only_thread(comm);
   OwnedComm copy, node;
-  check_mpi(MPI_Comm_dup(comm, &copy.comm), "MPI_Comm_dup");
+  {
+    const ReturnedErrors returned(comm);
+    int inter = 0;
+    check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+    require<CommunicationError>(inter == 0,
+                                "cannot use an inter-communicator: all ranks must be in one group");
+    check_mpi(MPI_Comm_dup(comm, &copy.comm), "MPI_Comm_dup");
+  }
   check_mpi(MPI_Comm_set_errhandler(copy.comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 
   // From here on, a failure on one rank is a failure on all.

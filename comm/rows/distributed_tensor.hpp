@@ -248,8 +248,8 @@ class DistributedTensor {
     push_add(ids, rows.values());
   }
   /// Collective. Makes all pushed rows, and values that owners wrote to mine_to_write(), visible to all
-  /// ranks. If it throws, rows are unchanged and pushed rows are discarded. Needs buffers for the rows that
-  /// arrive.
+  /// ranks. If it throws, rows are unchanged, and the next barrier() applies the pushed rows. Needs buffers
+  /// for the rows that arrive.
   void barrier() const { stored_->barrier(); }
 
   /// Local. Returns this rank's rows.

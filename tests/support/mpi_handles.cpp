@@ -55,7 +55,7 @@ int num_synchronizations() noexcept {
 std::string describe(const MpiHandles& handles) {
   return std::to_string(handles.communicators) + " communicators, " + std::to_string(handles.requests) +
          " requests, " + std::to_string(handles.windows) + " windows, " + std::to_string(handles.types) +
-         " types";
+         " types, " + std::to_string(handles.error_handlers) + " error handlers";
 }
 
 }  // namespace sar::test
@@ -77,6 +77,16 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* part) {
 int MPI_Comm_free(MPI_Comm* comm) {
   now_open.communicators -= count(*comm);
   return PMPI_Comm_free(comm);
+}
+
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* handler) {
+  const int code = PMPI_Comm_get_errhandler(comm, handler);
+  if (code == MPI_SUCCESS) ++now_open.error_handlers;
+  return code;
+}
+int MPI_Errhandler_free(MPI_Errhandler* handler) {
+  --now_open.error_handlers;
+  return PMPI_Errhandler_free(handler);
 }
 
 int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {

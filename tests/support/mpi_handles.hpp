@@ -13,6 +13,7 @@ struct MpiHandles {
   int requests = 0;
   int windows = 0;
   int types = 0;
+  int error_handlers = 0;
   bool operator==(const MpiHandles&) const = default;
 };
 
@@ -22,7 +23,7 @@ MpiHandles open_mpi_handles() noexcept;
 /// How often this rank has reached a synchronization point (status.hpp), an MPI_Iallreduce.
 int num_synchronizations() noexcept;
 
-/// "2 communicators, 1 requests, 0 windows, 0 types"
+/// "2 communicators, 1 requests, 0 windows, 0 types, 0 error handlers"
 std::string describe(const MpiHandles& handles);
 
 }  // namespace sar::test
