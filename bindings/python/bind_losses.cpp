@@ -161,20 +161,19 @@ void bind_losses(Definitions& module) {
              "Collective. The mean of absolute values; mask, row_weights and reduction as of mse_loss().");
   module.def(
       "huber_loss",
-      [](const Variable& prediction, ArrayHandle target, double delta, std::optional<Communicator> comm,
-         const std::string& reduction) {
-        const Variable wanted = target_of(target);
-        const Communicator& all = or_default(comm);
-        const bool sums = is_sum(reduction);
-        return compute([&] {
-          const Variable mean = huber(prediction, wanted, all, delta);
-          return sums ? sum_of_mean(mean, prediction, all) : mean;
-        });
+      [](const Variable& prediction, ArrayHandle target, double delta, ArrayHandle mask,
+         ArrayHandle row_weights, std::optional<Communicator> comm, const std::string& reduction) {
+        const auto all_rows = [=](const Variable& p, const Variable& t, const Communicator& all) {
+          return huber(p, t, all, delta);
+        };
+        const auto masked = [=](const Variable& p, const Tensor& t, std::span<const std::uint8_t> rows,
+                                const Communicator& all,
+                                const RowWeights& weights) { return huber(p, t, rows, all, weights, delta); };
+        return value_loss(all_rows, masked)(prediction, target, mask, row_weights, comm, reduction);
       },
-      "input"_a, "target"_a, "delta"_a = 1.0, of_comm, by_name, of_reduction,
-      "Collective. The mean of the Huber loss over the elements of all ranks, or, with reduction=\"sum\", "
-      "the sum. The target gets a "
-      "gradient, too.");
+      "input"_a, "target"_a, "delta"_a = 1.0, of_mask, of_row_weights, of_comm, by_name, of_reduction,
+      "Collective. The mean of the Huber loss over the elements of all ranks; mask, row_weights and "
+      "reduction as of mse_loss().");
   const auto bce = [](const Variable& x, const Variable& target, const Communicator& all) {
     return bce_with_logits(x, target.value(), all);
   };

@@ -405,8 +405,8 @@ void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tenso
                                                         : d; });
 }
 
-SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta) {
-  return sum_of_differences(a, b, {}, [limit = static_cast<double>(delta)](double d) {
+SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta, std::span<const real> weights) {
+  return sum_of_differences(a, b, weights, [limit = static_cast<double>(delta)](double d) {
     const double size = std::abs(d);
     return size <= limit ? d * d / 2 : limit * (size - limit / 2);
   });
@@ -466,7 +466,9 @@ SAR_DISPATCH(SumAndCount, absolute_error_sum,
 SAR_DISPATCH(void, absolute_error_backward,
              (const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate),
              (a, b, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, huber_sum, (const Tensor& a, const Tensor& b, real delta), (a, b, delta));
+SAR_DISPATCH(SumAndCount, huber_sum,
+             (const Tensor& a, const Tensor& b, real delta, std::span<const real> weights),
+             (a, b, delta, weights));
 SAR_DISPATCH(void, huber_backward,
              (const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate),
              (a, b, delta, scale, out, accumulate));

@@ -106,7 +106,7 @@ void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tenso
 /// Returns the sum of Huber's loss over all d = a - b:
 ///
 ///     |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)
-SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta);
+SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta, std::span<const real> weights = {});
 
 /// The gradient: out (+)= scale min(max(a - b, -delta), delta)
 void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate);

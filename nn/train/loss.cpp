@@ -55,6 +55,10 @@ std::optional<ClassWeights> class_weights(const CrossEntropyOptions& options, In
   return weights;
 }
 
+void require_delta(double delta) {
+  require<InputError>(delta > 0, "huber: delta is ", delta, ", expected a positive number");
+}
+
 /// Returns the mean over all elements of all ranks of an even function of prediction - target. sum(a, b)
 /// returns the local sum of the function. backward(a, b, scale, out, accumulate) computes out (+)= scale
 /// times the derivative at a - b; the derivative is odd, so it serves both operands.
@@ -249,7 +253,7 @@ Variable huber(const Variable& prediction, const Variable& target, const Communi
   return mean_of_differences(
       "huber", prediction, target, comm,
       [=](const Tensor& a, const Tensor& b) {
-        require<InputError>(delta > 0, "huber: delta is ", delta, ", expected a positive number");
+        require_delta(delta);
         return huber_sum(a, b, limit);
       },
       [=](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
@@ -312,12 +316,17 @@ LabelledElements labelled_elements(const char* name, const Tensor& predictions, 
 template <class Sum, class Backward>
 Variable mean_of_labelled(const char* name, const Variable& prediction, const Tensor& target,
                           std::span<const std::uint8_t> mask, const Communicator& comm,
-                          const RowWeights& row_weights, const Sum& sum, const Backward& backward) {
+                          const RowWeights& row_weights, const Sum& sum, const Backward& backward,
+                          double delta = 0) {
   return comm.agree([&]() -> Variable {
     const Tensor& x = prediction.value();
     LabelledElements chosen;
+    const CollectiveCall call = CollectiveCall(name)
+                                    .equal("delta", delta)
+                                    .equal("shape", x.shape())
+                                    .equal("row weights", row_weights.has_value());
     MeanLoss loss = mean_over_ranks(
-        comm, CollectiveCall(name).equal("shape", x.shape()).equal("row weights", row_weights.has_value()),
+        comm, call,
         [&] {
           chosen = labelled_elements(name, x, target, mask);
           if (row_weights) require_row_weights(name, *row_weights, x.num_rows());
@@ -365,6 +374,21 @@ Variable l1(const Variable& prediction, const Tensor& target, std::span<const st
                           });
 }
 
+Variable huber(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
+               const Communicator& comm, const RowWeights& row_weights, double delta) {
+  const auto limit = static_cast<real>(delta);
+  return mean_of_labelled(
+      "huber", prediction, target, mask, comm, row_weights,
+      [=](const Tensor& p, const Tensor& t, std::span<const real> weights) {
+        require_delta(delta);
+        return huber_sum(p, t, limit, weights);
+      },
+      [=](const Tensor& p, const Tensor& t, real scale, Tensor& out) {
+        huber_backward(p, t, limit, scale, out, /*accumulate=*/false);
+      },
+      delta);
+}
+
 namespace {
 
 Tensor gradient_or_zeros(const Variable& x) {
@@ -388,6 +412,7 @@ ValueAndSlopes value_and_slopes(const SlopeFunction& f, const std::vector<Tensor
 }
 
 double backward_slope_loss(const SlopeFunction& f, const std::vector<Tensor>& inputs, const SlopeLoss& loss) {
+  const Transaction transaction;
   ValueAndSlopes found = value_and_slopes(f, inputs);
   const Variable value(std::move(found.value), true);
   std::vector<Variable> slopes;

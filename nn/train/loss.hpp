@@ -124,6 +124,10 @@ Variable mse(const Variable& prediction, const Tensor& target, std::span<const s
 Variable l1(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
             const Communicator& comm, const RowWeights& row_weights = std::nullopt);
 
+/// Returns the mean of the Huber loss above. InputError, too, unless delta > 0.
+Variable huber(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
+               const Communicator& comm, const RowWeights& row_weights = std::nullopt, double delta = 1);
+
 // Losses of a network's results and of their derivatives in its inputs: forces, stresses, Sobolev training.
 
 /// y = f(x_0, x_1, ...), computed by a network.

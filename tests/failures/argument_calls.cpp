@@ -109,6 +109,7 @@ void add_masked(ArgumentCalls& calls, const Communicator& comm) {
   add_loss("bce_with_logits", [](const auto&... of) { return bce_with_logits(of...); });
   add_loss("mse", [](const auto&... of) { return mse(of...); });
   add_loss("l1", [](const auto&... of) { return l1(of...); });
+  add_loss("huber", [](const auto&... of) { return huber(of...); });
   const auto add_metric = [&](const std::string& name, auto metric, bool of_classes) {
     add(
         calls, comm, name,

@@ -612,6 +612,7 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
   add_masked_loss("bce_with_logits", [](const auto&... of) { return bce_with_logits(of...); });
   add_masked_loss("mse", [](const auto&... of) { return mse(of...); });
   add_masked_loss("l1", [](const auto&... of) { return l1(of...); });
+  add_masked_loss("huber", [](const auto&... of) { return huber(of...); });
   const auto weights = std::make_shared<std::vector<double>>(std::vector<double>{1, 2, 3});
   add_operation(calls, comm, "nn/train/loss.hpp cross_entropy, with class weights", [=](Scene& s) {
     return [=, &s] {

@@ -317,12 +317,13 @@ def test_row_weights_multiply_the_terms_of_rows(comm):
     loss.backward()
     np.testing.assert_allclose(x.grad, (weights * counted)[:, None] * (p - np.eye(3)[labels]), rtol=1e-4, atol=1e-6)
 
-    terms = {F.mse_loss: (logits - target)**2, F.l1_loss: np.abs(logits - target),
+    far = np.abs(logits - target)
+    terms = {F.mse_loss: (logits - target)**2, F.l1_loss: far, F.huber_loss: np.where(far <= 1, far**2 / 2, far - 0.5),
              F.binary_cross_entropy_with_logits: np.log1p(np.exp(logits)) - target * logits}
     for function, term in terms.items():
         for mask in (None, counted):
             rows = np.ones(6, bool) if mask is None else mask
-            value = function(sar.tensor(logits), target, mask, row_weights=weights.astype(np.float32)).item()
+            value = function(sar.tensor(logits), target, mask=mask, row_weights=weights.astype(np.float32)).item()
             assert value == pytest.approx(comm.size * (weights[:, None] * term)[rows].sum(), rel=1e-5)
     with pytest.raises(sar.ShapeError):
         F.mse_loss(sar.tensor(logits), target, row_weights=weights[:4])

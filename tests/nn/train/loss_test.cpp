@@ -219,6 +219,8 @@ TEST_CASE("weighted cross entropy and masked losses: finite differences") {
   CHECK_NOTHROW(gradcheck([&](const auto& in) { return bce_with_logits(in[0], target, mask, self); }, {x}));
   CHECK_NOTHROW(gradcheck([&](const auto& in) { return mse(in[0], target, mask, self); }, {x}));
   CHECK_NOTHROW(gradcheck([&](const auto& in) { return l1(in[0], target, mask, self); }, {x}));
+  CHECK_NOTHROW(
+      gradcheck([&](const auto& in) { return huber(in[0], target, mask, self, std::nullopt, 0.4); }, {x}));
 }
 
 TEST_CASE("masked losses are those of the labelled elements alone, whichever ranks have them") {
@@ -246,6 +248,8 @@ TEST_CASE("masked losses are those of the labelled elements alone, whichever ran
           doctest::Approx(mse(chosen, targets, self).value().item()));
     CHECK(l1(mine, of, rows, world).value().item() ==
           doctest::Approx(l1(chosen, targets, self).value().item()));
+    CHECK(huber(mine, of, rows, world, std::nullopt, 0.4).value().item() ==
+          doctest::Approx(huber(chosen, targets, self, 0.4).value().item()));
     CHECK(bce_with_logits(mine, of, rows, world).value().item() ==
           doctest::Approx(bce_with_logits(chosen, targets, self).value().item()));
     CHECK(test::thrown_by_all<InputError>(world, [&] {
@@ -316,6 +320,7 @@ TEST_CASE("row weights: sums of weighted terms of all ranks, their gradients, an
     check([](const auto&... of) { return bce_with_logits(of...); }, true);
     check([](const auto&... of) { return mse(of...); }, true);
     check([](const auto&... of) { return l1(of...); }, false);
+    check([](const auto&... of) { return huber(of..., 0.4); }, false);
   }
   std::vector<real> wrong = weights;
   wrong[4] = -1;
