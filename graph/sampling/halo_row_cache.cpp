@@ -12,6 +12,7 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -56,6 +57,9 @@ HaloRowCache::HaloRowCache(const Graph& graph, const Tensor& rows, Index max_byt
     };
     const auto fetch_degrees = [&](const Array<Index>& degrees) {
       const Array<Index> fetched = fetch(degrees);
+      for (const Index degree : fetched)
+        require<InputError>(degree <= std::numeric_limits<local_index>::max(),
+                            "HaloRowCache: a node has degree ", degree, ", at most 2147483647 are possible");
       return std::make_shared<const Array<local_index>>(fetched.begin(), fetched.end());
     };
     halo_nodes_ = fetch(nodes);

@@ -127,7 +127,9 @@ NegativeSampler::Nodes NegativeSampler::make_nodes(const Communicator& comm, con
 NegativeSampler::NegativeSampler(const Graph& graph, const NegativeOptions& options)
     : comm_(graph.comm()), options_(options) {
   comm_.agree([&] {
-    require<InputError>(options.k >= 1, "NegativeSampler: k is ", options.k, ", expected 1 or more");
+    constexpr Index most = std::numeric_limits<local_index>::max();
+    require<InputError>(options.k >= 1 && options.k <= most, "NegativeSampler: k is ", options.k,
+                        ", expected 1 or more", options.k > most ? ", and less than 2^31" : "");
     comm_.require_equal(CollectiveCall("NegativeSampler")
                             .equal("k", options.k)
                             .equal("seed", static_cast<std::int64_t>(options.seed))

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -299,8 +300,9 @@ void check_options(const Graph& graph, const SaintOptions& options) {
       graph.topology().is_homogeneous(),
       "subgraphs are drawn from a graph of one node type, not from a bipartite graph or a block");
   const auto at_least = [](Index number, Index least, const char* name) {
-    require<InputError>(number >= least, "SaintLoader: ", name, " is ", number, ", expected ", least,
-                        " or more");
+    constexpr Index most = std::numeric_limits<local_index>::max();
+    require<InputError>(number >= least && number <= most, "SaintLoader: ", name, " is ", number,
+                        ", expected ", least, " or more", number > most ? ", and less than 2^31" : "");
   };
   at_least(options.draws, 1, "draws");
   at_least(options.walk_length, 1, "walk_length");

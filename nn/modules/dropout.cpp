@@ -10,9 +10,10 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-Dropout::Dropout(double p, Generator& gen) : p_(p), key_(gen.next_stream()) {
+Dropout::Dropout(double p, Generator& gen) : p_(p) {
   require<InputError>(p >= 0 && p < 1, "the dropout probability is ", p,
                       ", expected 0 or more and less than 1");
+  key_ = gen.next_stream();
   register_counter("calls", calls_);
 }
 

@@ -11,6 +11,7 @@
 #include <sar/nn/modules/embedding.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -33,6 +34,9 @@ CategoryEmbedding::CategoryEmbedding(std::vector<Index> sizes, Index width, Gene
   Index rows = 0;
   for (const Index size : sizes_) {
     require<InputError>(size >= 1, "a CategoryEmbedding of ", size, " categories, expected 1 or more");
+    constexpr Index most = std::numeric_limits<local_index>::max();
+    require<InputError>(size <= most - rows, "a CategoryEmbedding of more than ", most,
+                        " categories, the last column has ", size);
     first_.push_back(rows);
     rows += size;
   }

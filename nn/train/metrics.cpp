@@ -352,7 +352,9 @@ double r2_score(const Tensor& predictions, const Tensor& targets, std::span<cons
     deviations = exact_sum_over_ranks(comm, deviations);
     return mean_of(columns, 2, [&](Index c) {
       const double deviation = deviations[static_cast<std::size_t>(c)].value();
-      if (deviation > 0) return 1 - columns[c].squared / deviation;
+      const double mean = columns[c].targets / columns[c].count;
+      const double rounding = 4 * std::numeric_limits<double>::epsilon() * mean;
+      if (deviation > columns[c].count * rounding * rounding) return 1 - columns[c].squared / deviation;
       return columns[c].squared == 0 ? 1.0 : 0.0;
     });
   });
