@@ -298,6 +298,23 @@ def _check_ends(ids, num_nodes, what):
         raise InputError(f"{what} {ids.min() if ids.min() < 0 else ids.max()}, expected nodes 0 to {num_nodes - 1}")
 
 
+def _remaining_loops(comm, src, dst, nodes):
+    """Collective with `nodes`, those of this rank; without, the edges are those of all ranks. The edges but the loops that a later one
+    of their node replaces, on any rank, and the nodes that have a loop."""
+    own = np.flatnonzero(src == dst)
+    of_node, first = np.unique(src[own][::-1], return_index=True)
+    last = own[::-1][first]
+    have_loop = of_node
+    if nodes is not None:
+        contested = np.unique(comm.all_gather(np.setdiff1d(of_node, nodes)))  # given by other ranks than the owner
+        mine = np.intersect1d(of_node, contested)
+        givers = np.repeat(np.arange(comm.size), comm.all_gather([len(mine)]))
+        given, latest = np.unique(comm.all_gather(mine)[::-1], return_index=True)
+        last = last[~np.isin(of_node, given[givers[::-1][latest] != comm.rank])]
+        have_loop = np.union1d(of_node, contested)
+    return np.setdiff1d(np.arange(len(src)), np.setdiff1d(own, last)), have_loop
+
+
 def _checked_types(edges, num_nodes, nodes):
     """Ends and weights of the edges of each type as arrays, and the number of nodes of each type, or the ids of `nodes`."""
     for name, given in (("num_nodes", num_nodes), ("nodes", nodes)):
@@ -353,9 +370,9 @@ class Graph(HostGraph):
     each rank gives the ids of the nodes that it owns and some of the edges, each edge on one rank; row i of a node
     tensor, and of a field of the object that is given, is nodes[i]. NetworkX has the ids as its nodes then. A pair of ids (sources, destinations) makes a bipartite graph.
 
-    add_reverse_edges adds (v, u) for each edge (u, v), with its weight; then add_self_loops adds (v, v) for each
-    node, with weight 1, or with "remaining" for each node that has none on any rank. Edge ids count the edges in this
-    order. These, edge_weight and edge_ids are for a graph without types. Options are those of set_options(). Raises
+    add_reverse_edges adds (v, u) for each edge (u, v), with its weight, so that a self loop is there twice; then
+    add_self_loops adds (v, v) for each node, with weight 1. With "remaining", each node has one loop: the last one that is given,
+    otherwise an added one (PyG's add_remaining_self_loops). Edge ids count the edges in this order. These, edge_weight and edge_ids are for a graph without types. Options are those of set_options(). Raises
     InputError or ShapeError on all ranks for edges between other nodes, arrays of different lengths and ranks with
     different whole graphs.
 
@@ -414,27 +431,27 @@ class Graph(HostGraph):
         whole = nodes is None
         begin, end = _range(comm, num_nodes) if whole else (0, 0)
         mine = np.arange(begin, end) if whole else nodes
-        self._loops = 0
+        self._loops, chosen = 0, None
         if add_self_loops:
             loops = np.arange(num_nodes) if whole else comm.agree(lambda: _integers(nodes, "nodes"))
+            kept = np.arange(len(src))
             if add_self_loops == "remaining":
-                own = src[src == dst]
-                if whole:
-                    loops = np.setdiff1d(loops, own)
-                else:  # another rank may give a loop of this rank's nodes
-                    loops = loops[np.asarray(HostGraph(comm, loops, own, own, None, None).in_degrees()).reshape(-1) == 0]
+                kept, have_loop = _remaining_loops(comm, src, dst, None if whole else loops)
+                loops = np.setdiff1d(loops, have_loop)
             self._loops = len(loops)
-            src, dst = np.concatenate([src, loops]), np.concatenate([dst, loops])
-            weight = None if weight is None else np.concatenate([weight, np.ones(len(loops), np.float32)])
+            if len(kept) < len(src):
+                chosen = np.concatenate([kept, np.arange(len(src), len(src) + len(loops))])
+                edge_ids = chosen if whole else None
+            src, dst = np.concatenate([src[kept], loops]), np.concatenate([dst[kept], loops])
+            weight = None if weight is None else np.concatenate([weight[kept], np.ones(len(loops), np.float32)])
         if whole:
             _check_equal(comm, "a graph", {"num_nodes": num_nodes, "numbers of edges": len(src), "sources of edges": src,
                                            "destinations of edges": dst, **({} if weight is None else {"edge weights": weight})})
-        chosen = None
         if whole and comm.size > 1:
-            chosen = np.flatnonzero((dst >= begin) & (dst < end))
-            src, dst = src[chosen], dst[chosen]
-            weight = None if weight is None else weight[chosen]
-            edge_ids = chosen
+            mine_of = np.flatnonzero((dst >= begin) & (dst < end))
+            src, dst = src[mine_of], dst[mine_of]
+            weight = None if weight is None else weight[mine_of]
+            edge_ids = chosen = mine_of if chosen is None else chosen[mine_of]
         super().__init__(comm, mine, src, dst, edge_ids, weight, False, options)
         self._counts = {self.ntypes[0]: num_nodes} if whole else None
         self._given = {self.canonical_etypes[0]: (num_given, chosen)}

@@ -129,10 +129,10 @@ def _places(module, prefix="", other=""):
     """The modules that have tensors of their own, with the beginnings of their names here and in PyG."""
     yield module, prefix, other
     for name, part in module.named_children():
-        if isinstance(module, HeteroGraphConv):  # {"user:rates:item": layer}
+        if isinstance(module, HeteroGraphConv):
             for key, layer in part.items():
-                types = key.split(":")
-                if len(types) != 3:
+                types = module._etypes.get(key, key)
+                if isinstance(types, str):
                     raise InputError(f"the relation '{key}' of a HeteroGraphConv is given by its name, expected (source type, name, "
                                      "destination type), which PyTorch Geometric's names have")
                 yield from _places(layer, f"{prefix}{name}.{key}.", f"{other}convs.<{'___'.join(types)}>.")

@@ -90,7 +90,7 @@ def reverse(graph):
 
 
 def add_reverse_edges(graph):
-    """Collective. The graph with (v, u) beside each edge (u, v), with its weight and fields (dgl.add_reverse_edges).
+    """Collective. The graph with (v, u) beside each edge (u, v) of two nodes, with its weight and fields (dgl.add_reverse_edges).
 
         >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
         >>> sar.add_reverse_edges(graph).num_edges()
@@ -99,8 +99,9 @@ def add_reverse_edges(graph):
     _require_plain(graph, "add_reverse_edges()")
     src, dst, _ = graph._edges()
     rows = np.arange(len(src))
-    ids = np.concatenate([graph.edge_ids, _first_free_id(graph) + graph.edge_ids])
-    return _rebuilt(graph, np.concatenate([src, dst]), np.concatenate([dst, src]), np.concatenate([rows, rows]), ids)
+    back = np.flatnonzero(src != dst)
+    ids = np.concatenate([graph.edge_ids, _first_free_id(graph) + graph.edge_ids[back]])
+    return _rebuilt(graph, np.concatenate([src, dst[back]]), np.concatenate([dst, src[back]]), np.concatenate([rows, back]), ids)
 
 
 def to_simple(graph):
@@ -120,8 +121,9 @@ def to_simple(graph):
 
 
 def to_bidirected(graph):
-    """Collective. The graph in which each pair of nodes that an edge joins has one edge each way (dgl.to_bidirected, PyG's
-    ToUndirected). An edge that is added has weight and fields of its reverse.
+    """Collective. The graph in which each pair of nodes that an edge joins has one edge each way (dgl.to_bidirected). Of
+    several edges, that of the lowest id stays; an edge that is added has weight and fields of its reverse. PyG's ToUndirected
+    adds up weights instead.
 
         >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
         >>> sar.to_bidirected(graph).num_edges()

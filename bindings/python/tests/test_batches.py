@@ -292,7 +292,8 @@ def test_names_of_relations_with_colons():
     feats = {"d": sar.ones((graph.num_nodes("d"), 3)), "e": sar.ones((graph.num_nodes("e"), 3))}
     assert conv(graph, feats)["e"].shape == (graph.num_nodes("e"), 4)
     assert sar.nn.HeteroGraphConv({"rdf:type": sar.nn.SAGEConv((3, 3), 4)})(graph, feats)["e"].shape == (graph.num_nodes("e"), 4)
-    conv.mods["d:rdf:type:e"] = sar.nn.SAGEConv((3, 3), 5)
+    assert [name for name, _ in conv.named_parameters()][0].startswith("mods.('d', 'rdf:type', 'e').")
+    conv.mods["('d', 'rdf:type', 'e')"] = sar.nn.SAGEConv((3, 3), 5)
     assert conv(graph, feats)["e"].shape == (graph.num_nodes("e"), 5)
     with pytest.raises(sar.InputError, match="'items' is the name of a method"):
         sar.nn.HeteroGraphConv({"items": sar.nn.SAGEConv((3, 3), 4)})

@@ -143,14 +143,14 @@ def test_an_exception_of_sar_keeps_its_class(comm):
 
 def test_reverse_edges_and_loops():
     graph = sar.Graph(([0, 1, 1], [1, 2, 1]), 4, edge_weight=[2, 3, 4], add_reverse_edges=True, add_self_loops="remaining")
-    assert graph.num_global_edges() == 9
+    assert graph.num_global_edges() == 8
     x = sar.tensor(graph.local_rows(np.ones((4, 1), np.float32)))
     y = graph.update_all(fn.u_mul_e(x, graph.edge_weight), "sum")
-    np.testing.assert_allclose(whole(graph, y)[:, 0], [3, 13, 4, 1])
+    np.testing.assert_allclose(whole(graph, y)[:, 0], [3, 9, 4, 1])
     assert sar.Graph(([0, 1], [1, 1]), 4, add_self_loops=True).num_global_edges() == 6
     rows = graph.edge_rows([[1], [2], [3]], fill=-1)
     y = graph.update_all(fn.copy_e(rows), "sum")
-    np.testing.assert_allclose(whole(graph, y)[:, 0], [0, 1 + 3 + 3 + 2, 1, -1])
+    np.testing.assert_allclose(whole(graph, y)[:, 0], [0, 1 + 3 + 2, 1, -1])
 
 
 def test_each_rank_gives_its_nodes(comm):
@@ -166,15 +166,31 @@ def test_each_rank_gives_its_nodes(comm):
         graph.local_rows(np.ones(4))
 
 
+def test_remaining_self_loops_are_those_of_pyg():
+    graph = sar.Graph(([0, 0, 1], [0, 0, 0]), 2, edge_weight=[2, 3, 1], add_self_loops="remaining")
+    assert graph.num_global_edges() == 3
+    x = sar.tensor(graph.local_rows(np.array([[1.0], [10]])))
+    y = sar.nn.GCNConv(1, 1, bias=False)
+    y.load_state_dict({name: np.ones(np.shape(value), np.float32) for name, value in y.state_dict().items()})
+    np.testing.assert_allclose(np.asarray(y(graph, x, graph.edge_weight)), graph.local_rows(np.array([[5.75], [10]])), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(y(graph, x)), graph.local_rows(np.array([[0.5 + 10 / 2**0.5], [10]])), rtol=1e-6)
+    rows = np.asarray(graph.edge_rows([7, 8, 9], fill=1)).reshape(-1)
+    np.testing.assert_array_equal(rows, [{1: 8, 2: 9, 3: 1}[i] for i in graph.edge_ids.tolist()])
+
+
 def test_loops_of_nodes_whose_loops_other_ranks_give(comm):
     nodes, loops = np.arange(12), np.array([1, 5, 5, 9])
     mine = nodes[comm.rank::comm.size][::-1]
     ends = loops[(comm.rank + 1) % comm.size::comm.size]
     graph = sar.Graph((np.r_[ends, mine[:1]], np.r_[ends, mine[-1:]]), nodes=mine, add_self_loops="remaining")
-    assert graph.num_global_edges() == len(loops) + comm.size + 9
+    assert graph.num_global_edges() == 12 + comm.size
     y = graph.update_all(fn.copy_u(sar.tensor(np.ones((len(mine), 1)))), "sum")
-    expected = np.where(mine == 5, 2, 1) + (mine == mine[-1])
-    np.testing.assert_array_equal(np.asarray(y)[:, 0], expected)
+    np.testing.assert_array_equal(np.asarray(y)[:, 0], 1 + (mine == mine[-1]))
+    # the loop of the highest rank is the last one
+    graph = sar.Graph(([3, 3, 7], [3, 3, 4]), nodes=mine, edge_weight=[2 + comm.rank, 5 + comm.rank, 1], add_self_loops="remaining")
+    y = graph.update_all(fn.u_mul_e(sar.tensor(np.ones((len(mine), 1))), graph.edge_weight), "sum")
+    np.testing.assert_array_equal(np.asarray(y)[:, 0], np.select([mine == 3, mine == 4], [4 + comm.size, 1 + comm.size], 1))
+    assert np.asarray(graph.edge_rows([1, 2, 3])).sum() == 2 * (3 in mine) + 3 * comm.size * (4 in mine)
     if comm.size > 1:
         with pytest.raises(sar.InputError):
             sar.Graph(([100 * comm.rank], [100 * comm.rank]), nodes=mine, add_self_loops="remaining")

@@ -249,9 +249,9 @@ def test_losses_are_modules():
                            (sar.nn.CrossEntropyLoss(weight=[1, 2, 3]), F.cross_entropy(x, labels, weight=[1, 2, 3]))):
         assert loss(x, labels).item() == expected.item()
     assert sar.nn.CrossEntropyLoss()(x, labels, mask).item() == F.cross_entropy(x, labels, mask).item()
-    for loss, function in ((sar.nn.MSELoss(), F.mse_loss), (sar.nn.L1Loss(), F.l1_loss)):
+    for loss, function in ((sar.nn.MSELoss(), F.mse_loss), (sar.nn.L1Loss(), F.l1_loss), (sar.nn.HuberLoss(), F.huber_loss)):
         assert loss(x, y).item() == function(x, y).item()
-        assert loss(x, y, mask).item() == function(x, y, mask).item() != loss(x, y).item()
+        assert loss(x, y, mask).item() == function(x, y, mask=mask).item() != loss(x, y).item()
     assert sar.nn.HuberLoss(delta=0.3)(x, y).item() == F.huber_loss(x, y, delta=0.3).item() != F.huber_loss(x, y).item()
     targets = (y > 0).astype(float)
     assert sar.nn.BCEWithLogitsLoss()(x, targets).item() == F.binary_cross_entropy_with_logits(x, targets).item()
@@ -398,6 +398,56 @@ def test_a_training_resumes_on_another_number_of_ranks(comm, shared_dir):
     assert [seeds for _, seeds in resumed] == [seeds for _, seeds in straight[2:]]
     assert [loss for loss, _ in resumed] == [loss for loss, _ in straight[2:]]
     assert_same(again, weights)
+
+
+def test_rounded_halo_rows_go_on_with_their_draws(comm, shared_dir):
+    graph, kinds, labels = parts()
+    graph.set_options(halo_format="int8")
+    checkpoints = sar.Checkpointer(shared_dir / "rounded", keep_last=5)
+
+    def epochs(path):
+        net = Net()
+        optimizer = sar.optim.Adam(net, lr=0.02)
+        last = checkpoints.resume(net, optimizer, path=path).epoch if path else 0
+        losses = []
+        for epoch in range(last + 1, 5):
+            losses.append(step(net, optimizer, graph, kinds, labels))
+            if not path:
+                checkpoints.save(epoch, net, optimizer)
+        return losses, values(net)
+
+    straight, weights = epochs(None)
+    sar.manual_seed(3)
+    resumed, again = epochs(checkpoints.latest().replace("00000004", "00000002"))
+    assert resumed == straight[2:]
+    assert_same(again, weights)
+
+
+def test_rates_of_a_resumed_training(shared_dir):
+    def fresh(lr, make):
+        sar.manual_seed(1)
+        optimizer = sar.optim.Adam(sar.nn.Linear(2, 1), lr=lr)
+        return sar.nn.Linear(2, 1), optimizer, make(optimizer)
+
+    schedules = sar.optim.lr_scheduler
+    for name, make, longer, expected in (
+            ("none", lambda optimizer: None, lambda optimizer: None, 0.01),
+            ("step", lambda optimizer: schedules.StepLR(optimizer, 5, 0.1), lambda optimizer: schedules.StepLR(optimizer, 2, 0.5), 0.01 / 32),
+            ("cosine", lambda optimizer: schedules.CosineAnnealingLR(optimizer, 10), lambda optimizer: schedules.CosineAnnealingLR(optimizer, 20), 0.005),
+            ("lambda", lambda optimizer: schedules.LambdaLR(optimizer, lambda epoch: 0), lambda optimizer: schedules.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch)), 0.01 / 11)):
+        net, optimizer, schedule = fresh(0.01, make)
+        for _ in range(10 if schedule else 0):
+            schedule.step()
+        checkpoints = sar.Checkpointer(shared_dir / name)
+        checkpoints.save(10, net, optimizer, schedule)
+        net, optimizer, schedule = fresh(1e-4, longer)
+        checkpoints.resume(net, optimizer, schedule)
+        assert optimizer.lr == pytest.approx(expected), name
+        if schedule is None:
+            optimizer.lr = 1e-4
+        else:
+            schedule.set_base_lr(1e-4)
+        assert optimizer.lr == pytest.approx(expected / 100 if schedule else 1e-4), name
 
 
 def test_wrong_checkpoints_change_nothing(comm, shared_dir):

@@ -643,7 +643,8 @@ class HeteroGraphConv(Module):
 
     graph may be a block of a mini-batch: feats has rows of its sources, the result of its destinations.
 
-    mods: {relation: layer}; a relation is named as in graph.canonical_etypes, or by its name if only one has it.
+    mods: {relation: layer}; a relation is named as in graph.canonical_etypes, or by its name if only one has it. Parameters are
+    mods.('user', 'plays', 'game').* or mods.plays.*, as in DGL.
 
         >>> hetero = sar.Graph({("user", "plays", "game"): ([0, 1], [0, 0])}, {"user": 2, "game": 1})
         >>> conv = sar.nn.HeteroGraphConv({"plays": sar.nn.SAGEConv((4, 5), 8)})
@@ -656,14 +657,14 @@ class HeteroGraphConv(Module):
         if aggregate not in ("sum", "mean"):
             raise InputError(f"aggregate is '{aggregate}', expected 'sum' or 'mean'")
         self.aggregate = aggregate
-        self.mods = ModuleDict({key if isinstance(key, str) else ":".join(key): module for key, module in mods.items()})
-        self._etypes = {key if isinstance(key, str) else ":".join(key): key for key in mods}  # names may have colons
+        self.mods = ModuleDict({str(key): module for key, module in mods.items()})  # DGL's names of parameters
+        self._etypes = {str(key): key for key in mods}
 
     def forward(self, graph, feats):
         found = {}
         for name, module in self.mods.items():
             layer: Any = module
-            etype = graph.canonical(self._etypes.get(name, tuple(name.split(":")) if name.count(":") == 2 else name))
+            etype = graph.canonical(self._etypes.get(name, name))
             source, _, destination = etype
             if source not in feats or destination not in feats:
                 raise InputError(f"there are no rows of '{source if source not in feats else destination}', which {name} reads")

@@ -90,4 +90,5 @@ class HuberLoss(Module):
 class HeteroGraphConv(Module):
     aggregate: str
     mods: ModuleDict
+    _etypes: dict[str, Any]
     def __init__(self, mods: Mapping[Any, ModuleBase], aggregate: str = "sum") -> None: ...
