@@ -59,7 +59,9 @@ void write_xyz(std::ostream& out, const sar::LabelledStructure& s, const std::ve
 }  // namespace
 
 FixSarLearn::FixSarLearn(LAMMPS* lammps, int narg, char** arg)
-    : Fix(lammps, narg, arg), comm_(world), threads_(sar::default_num_threads(comm_)) {
+    : Fix(lammps, narg, arg),
+      comm_(agreed(error, who, [&] { return sar::Communicator(world); })),
+      threads_(agreed(error, who, [&] { return sar::default_num_threads(comm_); })) {
   const auto usage = [&](const std::string& what) {
     error->all(FLERR, std::string(who) + ": " + what +
                           ", expected fix ID all sar/learn N THRESHOLD DIRECTORY lammps FILE or command "
@@ -107,6 +109,8 @@ void FixSarLearn::pre_force(int) {
 }
 
 void FixSarLearn::init() {
+  if (std::strncmp(update->integrate_style, "respa", 5) == 0)
+    error->all(FLERR, std::string(who) + ": run_style respa, expected run_style verlet");
   pair_ = dynamic_cast<PairSar*>(force->pair_match("sar", 1));
   agreed(error, who, [&] {
     sar::require<sar::InputError>(pair_ != nullptr && pair_->potential() != nullptr,

@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
   try {
     LAMMPS_NS::LAMMPS lmp(argc, argv, MPI_COMM_WORLD);
     lmp.input->file();
-  } catch (const std::exception& error) {  // LAMMPS has printed it
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Finalize();

@@ -32,7 +32,10 @@ constexpr const char* who = "pair style sar";
 
 }  // namespace
 
-PairSar::PairSar(LAMMPS* lammps) : Pair(lammps), comm_(world), threads_(sar::default_num_threads(comm_)) {
+PairSar::PairSar(LAMMPS* lammps)
+    : Pair(lammps),
+      comm_(agreed(error, who, [&] { return sar::Communicator(world); })),
+      threads_(agreed(error, who, [&] { return sar::default_num_threads(comm_); })) {
   single_enable = 0;
   restartinfo = 0;
   one_coeff = 1;
@@ -65,6 +68,7 @@ void PairSar::coeff(int narg, char** arg) {
     memory->create(setflag, types + 1, types + 1, "pair:setflag");
     memory->create(cutsq, types + 1, types + 1, "pair:cutsq");
     allocated = 1;
+    for (int i = 0; i <= types; ++i) std::fill_n(setflag[i], types + 1, 0);
   }
   if (narg != 3 + types || std::strcmp(arg[0], "*") != 0 || std::strcmp(arg[1], "*") != 0)
     error->all(FLERR,
@@ -73,15 +77,16 @@ void PairSar::coeff(int narg, char** arg) {
                    std::to_string(types) + " atom types");
   agreed(error, who, [&] {
     auto potential = sar::load_potential(comm_, arg[2]);
+    std::vector<sar::Index> species(static_cast<std::size_t>(types) + 1, -1);
     comm_.agree([&] {
       const double cutoff = potential->cutoff();
       sar::require<sar::InputError>(expected_cutoff_ == 0 || expected_cutoff_ == cutoff, arg[2],
                                     " has the cutoff ", cutoff, ", pair_style sar says ", expected_cutoff_);
-      species_of_type_.assign(static_cast<std::size_t>(types) + 1, -1);
       for (int type = 1; type <= types; ++type)
         if (const std::string name = arg[2 + type]; name != "NULL")
-          species_of_type_[static_cast<std::size_t>(type)] = potential->species(name);
+          species[static_cast<std::size_t>(type)] = potential->species(name);
     });
+    species_of_type_ = std::move(species);
     potential_ = std::move(potential);
   });
   const auto is_known = [&](int type) { return species_of_type_[static_cast<std::size_t>(type)] >= 0; };
@@ -90,6 +95,8 @@ void PairSar::coeff(int narg, char** arg) {
 }
 
 void PairSar::init_style() {
+  if (potential_ == nullptr)
+    error->all(FLERR, std::string("pair style sar has no potential, expected pair_coeff"));
   if (std::strcmp(update->unit_style, "metal") != 0)
     error->all(FLERR, std::string("pair style sar in units ") + update->unit_style +
                           ", expected units metal: potentials are in eV and Angstrom");
@@ -147,6 +154,9 @@ void PairSar::require_all_pairs() const {
                                 "neigh_modify exclude leaves out pairs of atoms that the potential sees, "
                                 "expected no excluded pairs but of types that are NULL in pair_coeff: all "
                                 "pairs within the cutoff interact");
+  sar::require<sar::InputError>(neighbor->includegroup == 0,
+                                "neigh_modify include leaves out pairs of atoms outside of the group, "
+                                "expected no group: all pairs within the cutoff interact");
   const double* special = force->special_lj;
   const bool all_count = special[1] == 1 && special[2] == 1 && special[3] == 1;
   sar::require<sar::InputError>(

@@ -398,6 +398,7 @@ expect_learn = [
         "pair_coeff * * {at}/committee.safetensors Si O", "pair_coeff * *") + FIX + "run 0\n"),
     ("atoms of type 2 are not seen by the potential", LEARN.replace("Si O\n", "Si NULL\n").replace("pair_style sar 4.0", "pair_style hybrid/overlay sar 4.0 zero 4.0")
      .replace("pair_coeff * * {at}", "pair_coeff * * zero\npair_coeff * * sar {at}") + FIX + "run 0\n"),
+    ("run_style respa, expected run_style verlet", LEARN + FIX + "run_style respa 1\nrun 0\n"),
     ("is of the potential", LEARN.replace("committee", "three") + FIX + "run 0\n")]
 subprocess.run([make_potential, str(at / "three.safetensors"), "4", "1", "0", "3", "Si", "O"], check=True)
 for text, body in expect_learn:
@@ -420,6 +421,7 @@ expect("takes a cutoff and deviation N", error(2, script(START0.replace("sar 4.0
 EXCLUDES = "neigh_modify exclude leaves out pairs of atoms that the potential sees"
 expect(EXCLUDES, error(2, script(START0 + "neigh_modify exclude type 1 2\nrun 0\n")))
 expect(EXCLUDES, error(2, script(START0 + "group odd id 1:64:2\nrun 0\nneigh_modify exclude group odd all\nrun 0\n")))
+expect("neigh_modify include leaves out pairs", error(2, script(START0 + "group odd id 1:64:2\natom_modify first odd\nneigh_modify include odd\nrun 0\n")))
 expect("special_bonds lj 0 0 0 leaves out pairs of bonded atoms, expected special_bonds lj 1 1 1", error(2, bonded(BONDS)))
 expect("pair style sar in units real, expected units metal", error(2, script(START0 + "run 0\n").replace("units metal", "units real")))
 expect("a neighbor list with the atoms ", error(2, script(PRESS + "create_atoms 2 single 0 0 0 units box\nrun 0\n")))
