@@ -621,7 +621,8 @@ typedef struct sar_checkpoints_s* sar_checkpoints;
 
 /* Opens the checkpoints of a run in a directory, which is created if necessary. Only the last `keep_last`
  * checkpoints are kept. `seed` is the seed of the run: checkpoints with another seed are not loaded. Only
- * rank 0 accesses the directory; other runs cannot save in it while the handle exists. Collective. */
+ * rank 0 accesses the directory; after the first save, other runs cannot save in it while the handle exists.
+ * Collective. */
 SAR_API int sar_checkpoints_create(sar_comm comm, const char* directory, int32_t keep_last, uint64_t seed,
                                    sar_checkpoints* checkpoints);
 

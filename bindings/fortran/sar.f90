@@ -163,7 +163,7 @@ contains
     logical, intent(in), optional :: rows_first
     type(sar_array) :: array
     array = described(shape(x), sar_float32, rows_first)
-    if (size(x) > 0) array%data = c_loc(x)
+    if (size(x, kind=c_int64_t) > 0) array%data = c_loc(x)
   end function
 
   function array_real64(x, rows_first) result(array)
@@ -171,7 +171,7 @@ contains
     logical, intent(in), optional :: rows_first
     type(sar_array) :: array
     array = described(shape(x), sar_float64, rows_first)
-    if (size(x) > 0) array%data = c_loc(x)
+    if (size(x, kind=c_int64_t) > 0) array%data = c_loc(x)
   end function
 
   ! A number for each row.
@@ -179,7 +179,7 @@ contains
     real(real64), contiguous, target, intent(in) :: values(:)
     type(sar_array) :: array
     array = described([1, size(values)], sar_float64)
-    if (size(values) > 0) array%data = c_loc(values)
+    if (size(values, kind=c_int64_t) > 0) array%data = c_loc(values)
   end function
 
   ! An array of this shape without data.
@@ -215,7 +215,7 @@ contains
     pointer = c_null_ptr
     if (.not. present(values)) return
     pointer = c_loc(empty)
-    if (size(values) > 0) pointer = c_loc(values)
+    if (size(values, kind=c_int64_t) > 0) pointer = c_loc(values)
   end function
 
   function address_int64(values) result(pointer)
@@ -225,7 +225,7 @@ contains
     pointer = c_null_ptr
     if (.not. present(values)) return
     pointer = c_loc(empty)
-    if (size(values) > 0) pointer = c_loc(values)
+    if (size(values, kind=c_int64_t) > 0) pointer = c_loc(values)
   end function
 
   function address_real64(values) result(pointer)
@@ -235,7 +235,7 @@ contains
     pointer = c_null_ptr
     if (.not. present(values)) return
     pointer = c_loc(empty)
-    if (size(values) > 0) pointer = c_loc(values)
+    if (size(values, kind=c_int64_t) > 0) pointer = c_loc(values)
   end function
 
   function address_real64_matrix(values) result(pointer)
@@ -245,6 +245,6 @@ contains
     pointer = c_null_ptr
     if (.not. present(values)) return
     pointer = c_loc(empty)
-    if (size(values) > 0) pointer = c_loc(values)
+    if (size(values, kind=c_int64_t) > 0) pointer = c_loc(values)
   end function
 end module
