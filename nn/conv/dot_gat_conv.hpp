@@ -59,7 +59,7 @@ struct TransformerConvOptions {
   bool beta = false;        ///< a learned gate between the skip connection and the aggregate
   double dropout = 0;       ///< of the attention coefficients
   Index edge_dim = 0;       ///< width of the edge features; 0: no edge features
-  bool bias = true;         ///< of lin_key, lin_query, lin_value and lin_skip
+  bool bias = true;         ///< of lin_key, lin_query, lin_value and lin_skip; before PyG 2.7 of lin_skip
   bool root_weight = true;  ///< whether there is a skip connection; required by `beta`
 };
 

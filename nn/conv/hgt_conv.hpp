@@ -89,9 +89,9 @@ struct SimpleHGNConvOptions {
   Activation activation = {};  ///< of the result; optional
 };
 
-/// Lv et al., "Are we really making much progress?", KDD 2021 (SimpleHGN), with the parameters of OpenHGNN's
-/// layer of this name. With H heads of D features, z = x W, and a learned row r_emb of edge_size values for
-/// each edge type r:
+/// Lv et al., "Are we really making much progress?", KDD 2021 (SimpleHGN): the paper's formula, with the
+/// names of parameters of OpenHGNN's layer, whose later versions have a W_e for each edge type. With H heads
+/// of D features, z = x W, and a learned row r_emb of edge_size values for each edge type r:
 ///
 ///     y[v, h] = sum_{u -r-> v} alpha_uv[h] z_u[h] + residual(x_v)[h]
 ///

@@ -133,8 +133,9 @@ struct CorrectAndSmoothOptions {
 };
 
 /// Corrects predictions by propagating their errors: Huang et al., arXiv 2010.13993, as PyG's
-/// CorrectAndSmooth. y [local nodes, C] are the predicted probabilities. The error E_0 is the one-hot label
-/// minus y in the mask and 0 elsewhere. With autoscale:
+/// CorrectAndSmooth, which divides by in-degrees at both ends: the same where each edge has its reverse.
+/// y [local nodes, C] are the predicted probabilities. The error E_0 is the one-hot label minus y in the mask
+/// and 0 elsewhere. With autoscale:
 ///
 ///     E_{i+1} = clamp(alpha S E_i + (1 - alpha) E_0, -1, 1)
 ///
