@@ -8,6 +8,7 @@
 #include <sar/graph/sampling/saint_loader.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
+#include <limits>
 #include <map>
 #include <string>
 #include <variant>
@@ -98,10 +99,20 @@ void bind_sampling(Definitions& module) {
           [](ClusterLoader* self, const Graph& graph, nb::handle cluster_of, Index clusters_per_batch,
              bool shuffle, std::uint64_t seed) {
             const Ids given(cluster_of, "clusters");
-            const std::vector<std::int32_t> clusters(given.span().begin(), given.span().end());
+            std::vector<std::int32_t> clusters;
             const ClusterLoaderOptions options{
                 .clusters_per_batch = clusters_per_batch, .shuffle = shuffle, .seed = seed};
-            compute([&] { new (self) ClusterLoader(graph, clusters, options); });
+            compute([&] {
+              graph.comm().agree([&] {
+                for (const std::int64_t cluster : given.span()) {
+                  require<InputError>(0 <= cluster && cluster < std::numeric_limits<std::int32_t>::max(),
+                                      "a cluster is ", cluster,
+                                      ", expected 0 or more and less than 2^31 - 1");
+                  clusters.push_back(static_cast<std::int32_t>(cluster));
+                }
+              });
+              new (self) ClusterLoader(graph, clusters, options);
+            });
           },
           "graph"_a, "cluster_of"_a, "clusters_per_batch"_a, "shuffle"_a, "seed"_a)
       .def_prop_ro("num_batches", &ClusterLoader::num_batches)

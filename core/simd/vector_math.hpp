@@ -2,9 +2,9 @@
 
 /// Transcendental functions of n contiguous values, vectorized with Eigen or vector_exp.hpp, single-threaded.
 ///
-/// `out` may be `x`. Errors are a few units in the last place; log() of a positive subnormal number is that of
-/// the smallest normal one. Each result depends on its argument only: it has the same bits at every position,
-/// alignment and length.
+/// `out` may be `x`. Errors are a few units in the last place; log() of a positive subnormal number is that
+/// of the smallest normal one. Each result depends on its argument only: it has the same bits at every
+/// position, alignment and length.
 #pragma once
 
 #include <sar/config.hpp>

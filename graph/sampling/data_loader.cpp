@@ -194,7 +194,7 @@ EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const E
                            .equal("exclude", options.exclude)
                            .equal("negatives", options.negatives)
                            .equal("number of excluded types", options.excluded_types.size()));
-    if (sampler_.graph().num_edges() > 0 && !options.excluded_types.empty())
+    if (sampler_.graph().num_edges() > 0 && (!options.excluded_types.empty() || options.types.size() > 0))
       options_.types = options.types.checked(sampler_.graph().num_edges(), Index{1} << 16, "EdgeDataLoader");
     if (options.negatives != Negatives::none) negatives_.emplace(sampler_.graph(), options.negative);
     if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(sampler_.graph().topology());
@@ -227,7 +227,7 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
-  if (options_.types.size() > 0)
+  if (!options_.excluded_types.empty())
     std::erase_if(found, [&](Index edge) {
       return std::ranges::count(options_.excluded_types, options_.types.numbers()[edge]) == 0;
     });

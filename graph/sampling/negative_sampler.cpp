@@ -72,7 +72,7 @@ Array<std::uint8_t> EdgeSet::contains(std::span<const Index> src, std::span<cons
 
 namespace {
 
-constexpr std::uint64_t max_draws = 100;
+constexpr std::uint64_t max_draws = 10'000;
 
 /// Replaces the values of `slots` in `all`, which are numbers of `nodes`, by global ids.
 void translate(const Communicator& comm, const auto& nodes, const Array<Index>& slots, Array<Index>& all) {

@@ -90,6 +90,18 @@ done <<'END'
 END
 expect 1 "no training node has a label of a class whose weight is above 0" "$train" "${sbm[@]}" --class-weights 0,0,0,0
 
+# Batches in which a batch norm would have one row are skipped.
+while read -r options; do
+  for number in 1 "$ranks"; do
+    # shellcheck disable=SC2086
+    on "$number" "${sbm[@]}" $options --log "log$number.jsonl"
+    same log1.jsonl "log$number.jsonl" "'$options' with a batch of one node on 1 and on $number ranks"
+  done
+done <<'END'
+--model gin --sample 4,3 --batch-size 239
+--sampler saint-node --batch-size 5
+END
+
 # Batch norm of message flow graphs is told, and features in bfloat16 round the features alone: those of karate are 0 and 1.
 expect 0 "the batch norm inside gin takes the mean and variance of the nodes that the training nodes" "$train" --graph karate --layers 2 --epochs 1 --mfg --model gin
 expect 0 "batch norm takes the mean and variance of the nodes that the training nodes" "$train" --graph karate --layers 2 --epochs 1 --mfg --batch-norm

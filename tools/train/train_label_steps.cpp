@@ -94,6 +94,17 @@ NodeSteps::NodeSteps(TrainingGraph& g, const TrainOptions& o)
   if (o.epochs > 0) train_on(make_node_batches(g, o, class_weights_));
 }
 
+bool NodeSteps::counts(const Batch& batch) const {
+  const ModelDescription& d = model_.description();
+  const bool normalizes_last = d.type == "gin" || d.jk != "none";
+  const Index last = d.layers - (normalizes_last ? 1 : 2), graphs = std::ssize(batch.blocks);
+  const bool normalizes = (d.norm == "batch" || d.type == "gin") && last >= 0 && graphs > 0;
+  if (normalizes &&
+      batch.blocks[static_cast<std::size_t>(std::min(last, graphs - 1))].num_global_dst_nodes() < 2)
+    return false;
+  return LabelSteps::counts(batch);
+}
+
 std::vector<Scores> NodeSteps::scores() {
   return values_of(o_.sample.evaluate ? scores_of_all(*make_evaluated_node_batches(g_, o_))
                                       : scores_of(Batch()).value());

@@ -58,6 +58,8 @@ class NodeSteps : public LabelSteps {
   /// On the whole graph, or on sampled neighbors with --sample-eval.
   [[nodiscard]] std::vector<Scores> scores() override;
   void write_predictions() override;
+  /// False, too, where a batch norm would have fewer than two rows.
+  [[nodiscard]] bool counts(const Batch& batch) const override;
   [[nodiscard]] Variable scores_of(const Batch& batch) override { return apply(model_, batch); }
 
  private:

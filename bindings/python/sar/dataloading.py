@@ -207,6 +207,9 @@ class EdgeDataLoader(_Loader):
                 raise InputError(f"the edges are those of {types}, expected at least one edge type, and each once")
             super().__init__(_sar._TypedEdgeLoader(sampler.of(graph), graph, types, list(self._rows.values()), *options))
             return
+        if not graph.is_homogeneous:
+            raise InputError(f"the edges of a graph with the node types {graph.ntypes} are given without their type, expected a dict: "
+                             f"{{{graph.canonical_etypes[0]}: None}}")
         self._rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
         super().__init__(_sar._EdgeLoader(sampler.of(graph), graph, self._rows, *options))
 

@@ -297,3 +297,19 @@ def test_names_of_relations_with_colons():
     assert conv(graph, feats)["e"].shape == (graph.num_nodes("e"), 5)
     with pytest.raises(sar.InputError, match="'items' is the name of a method"):
         sar.nn.HeteroGraphConv({"items": sar.nn.SAGEConv((3, 3), 4)})
+
+
+def test_negatives_of_a_source_that_most_nodes_have():
+    graph = sar.Graph((np.zeros(95, int), np.arange(1, 96)), num_nodes=101)
+    ids = sar.tensor(graph.local_rows(np.arange(101.0).reshape(-1, 1)))
+    found = [np.asarray(sar.negative_pairs(graph, epoch=epoch).dst(ids)).reshape(-1) for epoch in range(20)]
+    assert set(np.unique(np.concatenate(found))) <= {96, 97, 98, 99, 100}
+
+
+def test_edges_and_clusters_that_do_not_fit():
+    graph = sar.Graph({("user", "plays", "game"): ([0, 1, 2], [0, 0, 1])}, {"user": 3, "game": 2})
+    with pytest.raises(sar.InputError, match="expected a dict: .*plays"):
+        sar.EdgeDataLoader(graph, None, sar.NeighborSampler([2]), negatives=None)
+    graph = sar.Graph(([0, 1], [1, 0]), 2)
+    with pytest.raises(sar.InputError, match="a cluster is 4294967296"):
+        sar.ClusterLoader(graph, graph.local_rows(np.array([0, 2**32])))

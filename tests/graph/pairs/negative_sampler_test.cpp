@@ -418,7 +418,7 @@ TEST_CASE("negatives: what is wrong on one rank is an error on all") {
   const auto all = std::make_shared<EdgeSet>(world, s.book, full);
   const NegativeSampler excluding(s.graph, {.exclude_edges = all});
   CHECK(text([&] { (void)excluding.per_source(last ? id : none, last ? id : none, 0); }) ==
-        "NegativeSampler: 100 pairs drawn for edge 0 are all edges or self loops, which are excluded");
+        "NegativeSampler: 10000 pairs drawn for edge 0 are all edges or self loops, which are excluded");
   CHECK(text([&] { (void)all->contains(id, std::vector<Index>{last ? 4 : 0}); }) ==
         "EdgeSet: destination 4, expected a node from 0 to 3");
   EdgeList uneven = full;
