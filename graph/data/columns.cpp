@@ -167,16 +167,10 @@ EdgeData read_edge_columns(const EdgeColumns& columns, const DatasetOptions& opt
 
 namespace {
 
-using FieldNames = std::map<std::string, std::string>;
-
 constexpr std::string_view field_names[] = {
     "features",  "labels",     "train_mask",      "val_mask",      "test_mask",      "weight",
     "edge_type", "edge_split", "edge_train_mask", "edge_val_mask", "edge_test_mask", "edge_labels"};
 constexpr Index chunk_bytes = Index{1} << 24;
-
-std::string list_names(const std::vector<DataField>& fields) {
-  return fields.empty() ? "none" : joined(fields, &DataField::name);
-}
 
 /// Position of the first element that is NaN or infinite; size when there is none.
 Index first_not_finite(std::span<const real> values) {
@@ -270,7 +264,8 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const D
                    NodeData& data) {
   const DataField* field =
       find_field(columns.fields, options.fields, "features", {"features", "feat"}, data.name);
-  require<InputError>(field != nullptr, data.name, ": the data of the nodes are ", list_names(columns.fields),
+  require<InputError>(field != nullptr, data.name, ": the data of the nodes are ",
+                      columns.fields.empty() ? "none" : joined(columns.fields, &DataField::name),
                       ", expected features (or feat) among them");
   const Index width = field->row_size();
   require<InputError>(width > 0, columns.place_of(field->name), ": a row has shape ",
@@ -340,24 +335,6 @@ bool is_exact(std::int64_t value) {
 }
 
 }  // namespace
-
-const DataField* find_field(const std::vector<DataField>& fields, const FieldNames& names,
-                            const std::string& key, std::initializer_list<const char*> usual,
-                            const std::string& place) {
-  const auto named = [&](const std::string& name) {
-    const auto found = std::ranges::find(fields, name, &DataField::name);
-    return found == fields.end() ? nullptr : &*found;
-  };
-  if (const auto given = names.find(key); given != names.end()) {
-    const DataField* field = named(given->second);
-    require<InputError>(field != nullptr, place, ": the data are ", list_names(fields), ", expected ",
-                        given->second, " among them, which shall be the ", given->first);
-    return field;
-  }
-  for (const char* name : usual)
-    if (const DataField* field = named(name); field != nullptr) return field;
-  return nullptr;
-}
 
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data) {

@@ -13,8 +13,6 @@
 #include <sar/graph/data/graph_source.hpp>
 
 #include <algorithm>
-#include <initializer_list>
-#include <map>
 #include <numeric>
 #include <span>
 #include <string>
@@ -97,13 +95,6 @@ inline const SparseArray& no_sparse_column(const std::string& field) {
 /// inside agree(); throws InputError as to_node_data.
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data);
-
-/// Local. Returns the field to use for `key`: the field names[key], or else the first existing field among
-/// the default names, or nullptr if there is none. Throws InputError, beginning with `place`, if names[key]
-/// does not exist.
-const DataField* find_field(const std::vector<DataField>& fields,
-                            const std::map<std::string, std::string>& names, const std::string& key,
-                            std::initializer_list<const char*> usual, const std::string& place);
 
 /// Local. The name of the field of edge weights; empty when there is none, or `options` want none. A field
 /// that `options` name as labels, type or split of the edges is none, unless they name it as the weight, too.

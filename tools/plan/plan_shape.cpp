@@ -144,11 +144,14 @@ GraphShape shape_of_directory(const PlanOptions& o) {
                    .edges = real_of(edges.num_edges),
                    .widths = {.classes = o.train.num_classes}};
   Widths& widths = shape.widths;
-  if (const DataField* features = field_called("features", "feat", nodes.unread, o.train.data)) {
+  const auto find = [&](const char* key, const char* other) {
+    return find_field(nodes.unread, o.train.data.fields, key, {key, other}, shape.name);
+  };
+  if (const DataField* features = find("features", "feat")) {
     widths.features = features->row_size();
     widths.stored = stored_in_parts(path, description, *features, o.train.data.sparse_features);
   }
-  const DataField* labels = field_called("labels", "label", nodes.unread, o.train.data);
+  const DataField* labels = find("labels", "label");
   if (widths.classes == 0 && labels != nullptr) widths.classes = count_classes(path, description, *labels);
   for (int p = 0; p < description.num_parts; ++p)
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
