@@ -48,9 +48,8 @@ std::map<std::string, std::string> values_of(const CLI::App& app) {
   std::map<std::string, std::string> values;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_name() == "--threads") continue;
-    std::string& value = values[option->get_name()];
-    for (const std::string& word : option->results()) value += (value.empty() ? "" : " ") + word;
-    if (option->empty()) value = option->get_default_str();
+    values[option->get_name()] =
+        option->empty() ? option->get_default_str() : joined(option->results(), {}, " ");
   }
   return values;
 }
