@@ -4,11 +4,11 @@
 #include "formats/open_source.hpp"
 #include "program.hpp"
 
+#include <sar/core/text.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -159,9 +159,7 @@ GraphShape shape_of_directory(const PlanOptions& o) {
                            real_of(count_cut(path, description, p)), 0});
   // only the total halo is known: divided in proportion to the cuts
   const auto info = description.info.find("halo_nodes");
-  double halo = -1;
-  if (info != description.info.end())
-    std::from_chars(info->second.data(), info->second.data() + info->second.size(), halo);
+  const double halo = info == description.info.end() ? -1 : to_number<double>(info->second).value_or(-1);
   require<InputError>(
       halo >= 0 || o.halo_fraction >= 0, path,
       ": the partition does not say its halo_nodes, expected one that partition wrote, or --halo-fraction");

@@ -202,7 +202,7 @@ std::array<double, 3> weights_of(const formats::AtomStructure& structure, const 
   const auto number = [&](const std::string& key) {
     const auto found = structure.keys.find(key);
     if (found == structure.keys.end()) return 1.0;
-    const std::optional<double> weight = to_number<double>(found->second);
+    const std::optional<double> weight = to_signed_number<double>(found->second);
     require<InputError>(weight && *weight >= 0 && std::isfinite(*weight), place, ": ", key, " is '",
                         found->second, "', expected a number of 0 or more");
     return *weight;

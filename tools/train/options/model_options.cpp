@@ -41,7 +41,7 @@ void add_layer_options(OptionTable& t, TrainOptions& o) {
   t.row(t.app()
             .add_option_function<std::string>(
                 "--input-dropout",
-                [&m](const std::string& text) { m.input_dropout = to_number<double>(text); },
+                [&m](const std::string& text) { m.input_dropout = to_signed_number<double>(text); },
                 "dropout of the input; default: --dropout for gcn, gat, gatv2 without linear layers")
             ->transform(number_from<double>(0, most_dropout))
             ->type_name("X"))
