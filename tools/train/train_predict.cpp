@@ -135,14 +135,6 @@ void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor
                      {"/edge_values", "/edge_logits", "/edge_labels"});
 }
 
-void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
-                    const NodeData& data) {
-  predict_labels(comm, o.predict + "/", scores, data.original_ids, data.label_type,
-                 ending(data.ids_are_original));
-  if (o.draw_split)
-    write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, data.original_ids);
-}
-
 void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,
                    std::span<const TypeRows> types) {
   const Communicator& comm = graph.comm();
