@@ -175,14 +175,15 @@ GraphShape shape_of_built_in(const Communicator& comm, const PlanOptions& o) {
   constexpr double most_edges = 1e8;
   SbmOptions sbm = o.train.sbm;
   if (o.train.graph == BuiltInGraph::karate)
-    return random_parts({"karate", 34, 156, {34, 2}, {}, {}}, o.machine.ranks);
+    return random_parts(
+        {.name = "karate", .nodes = 34, .edges = 156, .widths = {.features = 34, .classes = 2}},
+        o.machine.ranks);
   if (o.edges > 0) sbm.degree = real_of(o.edges) / real_of(sbm.nodes);
-  GraphShape shape{"sbm",
-                   real_of(sbm.nodes),
-                   sbm.degree * real_of(sbm.nodes),
-                   {sbm.features, std::max(sbm.classes, o.train.num_classes)},
-                   {},
-                   {}};
+  GraphShape shape{
+      .name = "sbm",
+      .nodes = real_of(sbm.nodes),
+      .edges = sbm.degree * real_of(sbm.nodes),
+      .widths = {.features = sbm.features, .classes = std::max(sbm.classes, o.train.num_classes)}};
   if (o.halo_fraction >= 0 || shape.edges > most_edges)
     return random_parts(std::move(shape), o.machine.ranks);
   GraphShape counted = shape_of_source(*sbm_source(comm, sbm), o);

@@ -87,10 +87,8 @@ class Trial {
     std::vector<GraphRelations> relations = generate_relations(graph, data, o);
     if (o.model.attention_dropout == 0) graph.drop_edge_ids();
     loaded_.emplace(TrainingGraph{.data = std::move(data),
-                                  .edges = {},
                                   .graph = std::move(graph),
                                   .relations = std::move(relations),
-                                  .node_types = {},
                                   .model = o.model,
                                   .gen = Generator(o.seed)});
     loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());

@@ -34,10 +34,10 @@ struct SampleTask {
 struct TrainingGraph {
   /// Typed graph: of the homogeneous form, with labels of the category only. Graph samples: a row each.
   NodeData data;
-  EdgeTask edges;
+  EdgeTask edges = {};
   Graph graph;
-  std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
-  std::vector<TypeRows> node_types;       ///< of a typed graph; otherwise the input is data.features or
+  std::vector<GraphRelations> relations = {};   ///< one element, or none if the model has no relations
+  std::vector<TypeRows> node_types = {};        ///< of a typed graph; otherwise the input is data.features or
   Variable features = {};                       ///< these, with --bfloat16-features
   Array<std::int32_t> clusters = {};            ///< of each node of this rank, for --clusters
   ModelDescription model;                       ///< including the numbers of types
