@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "options.hpp"
 
-#include <sar/nn/models/model_description.hpp>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -343,14 +341,6 @@ CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& pat
 CLI::Option* add_paths(CLI::App& app, const std::string& option, std::vector<std::string>& paths,
                        const std::string& form, const std::string& help) {
   return as_path(app.add_option(option, paths, help), form);
-}
-
-CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
-  return add_number(app, "--seed", seed, help);
-}
-
-CLI::Option* add_layers_option(CLI::App& app, Index& layers) {
-  return add_number(app, "--layers", layers, "number of layers", 1, ModelDescription::max_layers);
 }
 
 CLI::Option* add_threads_option(CLI::App& app, int& threads) {

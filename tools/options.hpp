@@ -143,12 +143,6 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
 /// Throws CLI::ValidationError for other words if the data are no such dataset.
 Index split_number(const std::string& path, const formats::SourceOptions& o);
 
-/// Adds --seed.
-CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
-
-/// Adds --layers.
-CLI::Option* add_layers_option(CLI::App& app, Index& layers);
-
 /// Adds --threads.
 CLI::Option* add_threads_option(CLI::App& app, int& threads);
 

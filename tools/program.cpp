@@ -7,6 +7,7 @@
 #include <sar/models.hpp>
 
 #include <mpi.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,6 +137,12 @@ void require_memory(const Communicator& comm, double bytes, const std::string& w
                         " GB on a rank, expected less than the ", std::ceil(machine / 1e9),
                         " GB of its machine");
   });
+}
+
+std::uint64_t max_resident_bytes(const Communicator& comm) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return comm.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
 }
 
 std::string formatted(const char* format, double number) {

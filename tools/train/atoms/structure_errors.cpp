@@ -143,8 +143,7 @@ void print_means(const std::map<std::pair<Index, DataPart>, ErrorSums>& sums, co
   for (const auto& [key, of] : sums) {
     const std::string name = printable(kinds.names[static_cast<std::size_t>(key.first)]);
     std::array<char, 64> cell{};
-    std::snprintf(cell.data(), cell.size(), "  %-5s  %10lld", name_of(key.second),
-                  static_cast<long long>(of.structures));
+    std::snprintf(cell.data(), cell.size(), "  %-5s  %10td", name_of(key.second), of.structures);
     std::string line = name + std::string(width - name.size(), ' ') + cell.data();
     const auto means = of.means();
     for (std::size_t m = 0; m < means.size(); ++m) {

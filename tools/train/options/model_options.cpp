@@ -120,11 +120,11 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
       .common()
       .default_for(TaskType::potential, [&m] { m.type = "painn"; })
       .recorded();
-  t.row(add_layers_option(t.app(), m.layers))
+  t.number("--layers", m.layers, "number of layers", 1, ModelDescription::max_layers)
       .for_tasks(all_tasks)
       .common()
       .default_for(TaskType::potential, [&m] { m.layers = m.type == "mace" ? 2 : 3; })
-      .recorded([&m] { return concat(m.layers); });
+      .recorded();
   t.number("--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1)
       .for_tasks(all_tasks)
       .common()

@@ -58,11 +58,7 @@ void train(const Communicator& comm, const TrainOptions& options) {
 }  // namespace sar::tools
 
 int main(int argc, char** argv) {
-  using namespace sar;
-  const Environment environment(argc, argv);
-  CLI::App app("Trains a graph neural network on all ranks of mpirun, full batch or on mini-batches.",
-               "train");
-  tools::TrainOptions options;
-  add_options(app, options);
-  return tools::run(app, argc, argv, [&](const Communicator& comm) { tools::train(comm, options); });
+  return sar::tools::run<sar::tools::TrainOptions>(
+      "Trains a graph neural network on all ranks of mpirun, full batch or on mini-batches.", "train", argc,
+      argv, sar::tools::train);
 }
