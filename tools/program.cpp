@@ -16,11 +16,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

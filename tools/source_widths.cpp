@@ -4,7 +4,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -9,8 +9,6 @@
 #include <sar/graph/data/graph_source.hpp>
 
 #include <span>
-#include <string>
-#include <vector>
 
 namespace sar::tools {
 

@@ -7,8 +7,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <string_view>
-#include <utility>
 
 namespace sar::tools {
 namespace {

@@ -22,11 +22,9 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <vector>
 
 namespace sar::tools {
 namespace {

@@ -12,8 +12,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <algorithm>
-
 namespace sar::tools {
 namespace {
 

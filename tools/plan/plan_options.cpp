@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 
 namespace sar::tools {
 namespace {

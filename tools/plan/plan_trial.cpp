@@ -9,7 +9,6 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>

@@ -10,7 +10,6 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdio>

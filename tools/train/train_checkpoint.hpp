@@ -14,7 +14,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace sar::tools {
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train_edge_steps.hpp"
 
-#include "train_predict.hpp"
-
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <numeric>
 #include <utility>

@@ -6,16 +6,10 @@
 #include "train_relation.hpp"
 
 #include <sar/core/files/file.hpp>
-#include <sar/data.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
-#include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <iostream>
 #include <limits>
-#include <memory>
 #include <span>
 #include <utility>
 

@@ -8,16 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <span>
 #include <sstream>
 #include <system_error>
-#include <utility>
 
 namespace sar::tools {
 namespace {

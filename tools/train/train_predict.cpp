@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
-#include <string>
 #include <system_error>
 
 namespace sar::tools {

@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace sar::tools {
 namespace {

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 

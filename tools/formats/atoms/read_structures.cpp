@@ -9,8 +9,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -10,8 +10,6 @@
 #include "train/train_data.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <memory>

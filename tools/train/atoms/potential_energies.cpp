@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
-#include <limits>
 #include <set>
 #include <span>
 #include <string>

@@ -9,9 +9,7 @@
 #include <sar/nn/atoms/potentials/potential_learner.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <numeric>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace sar::tools {
 

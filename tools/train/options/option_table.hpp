@@ -10,13 +10,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

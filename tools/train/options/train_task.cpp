@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "train_task.hpp"
 
-#include "options.hpp"
-
 #include <sar/core/error.hpp>
 
 #include <algorithm>

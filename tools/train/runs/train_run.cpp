@@ -16,7 +16,6 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <optional>

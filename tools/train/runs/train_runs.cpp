@@ -15,7 +15,6 @@
 #include <functional>
 #include <numeric>
 #include <string>
-#include <utility>
 
 namespace sar::tools {
 namespace {
