@@ -64,7 +64,7 @@ programs | tools               | public  mpi                                    
 programs | tools/curves        | public  not comm                                       | tools/curves/curves_svg.hpp
 programs | tools/train/options | public  mpi                                            | tools/train/options/add_options.hpp
 programs | tools/train         | public  mpi                                            | tools/train/train_steps.hpp
-programs | tools/train/atoms   | public  mpi                                            | tools/train/atoms/potential_data.hpp
+programs | tools/train/atoms   | public  mpi                                            | tools/train/atoms/potential_steps.hpp
 programs | tools/train/runs    | public  mpi                                            | tools/train/runs/train.cpp
 programs | tools/plan          | public  mpi                                            | tools/plan/plan.cpp
 programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp

@@ -3,8 +3,6 @@
 
 #include "formats/atoms/extended_xyz.hpp"
 #include "program.hpp"
-#include "train/atoms/potential_energies.hpp"
-#include "train/atoms/structure_values.hpp"
 
 #include <sar/nn/atoms/potentials/potential_learner.hpp>
 

@@ -6,7 +6,7 @@
 /// Room tools/train/runs: The program `train`: a run, and several.
 #include "heartbeat.hpp"
 #include "program.hpp"
-#include "train/atoms/potential_data.hpp"
+#include "train/atoms/potential_steps.hpp"
 #include "train/options/add_options.hpp"
 #include "train/runs/train_run.hpp"
 #include "train/runs/train_runs.hpp"
