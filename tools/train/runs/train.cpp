@@ -9,7 +9,6 @@
 #include "train/atoms/potential_steps.hpp"
 #include "train/options/add_options.hpp"
 #include "train/runs/train_run.hpp"
-#include "train/runs/train_runs.hpp"
 #include "train/train_data.hpp"
 #include "train/train_gcn_norm.hpp"
 #include "train/train_graph.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "train/runs/train_runs.hpp"
+#include "train/runs/train_run.hpp"
 
 #include "train/train_log.hpp"
 
