@@ -74,4 +74,13 @@ TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Hea
 TrainingGraph train_on_samples(const Communicator& comm, const TrainOptions& o, NodeData data,
                                SampleTask samples);
 
+// Checks before a training that it fits in memory. Each throws InputError, the same on every rank.
+
+/// Collective. Parameters and rows of the model `m`.
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelDescription& m,
+                             const NodeData& data, Index in_feats, Index num_classes, Index num_types);
+
+/// Collective. The negative pairs of a step, and the scores of an evaluation.
+void require_memory_of_pairs(const Communicator& comm, const TrainOptions& o, const EdgeTask& edges);
+
 }  // namespace sar::tools
