@@ -2,7 +2,6 @@
 #include "train_graph.hpp"
 
 #include "train_data.hpp"
-#include "train_relation.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
