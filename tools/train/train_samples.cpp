@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train_samples.hpp"
 
-#include "formats/samples/read_samples.hpp"
+#include "formats/samples/sample_tables.hpp"
 #include "program.hpp"
 #include "train_data.hpp"
 
