@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan_trial.hpp"
+#include "plan_rates.hpp"
 
 #include "train/train_graph.hpp"
 #include "train/train_label_steps.hpp"
