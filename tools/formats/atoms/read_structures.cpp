@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "read_structures.hpp"
+#include "atom_dataset.hpp"
 
 #include "ase_database.hpp"
 #include "extended_xyz.hpp"

@@ -2,7 +2,6 @@
 #include "train/atoms/potential_steps.hpp"
 
 #include "formats/atoms/raw_structures.hpp"
-#include "formats/atoms/read_structures.hpp"
 #include "program.hpp"
 #include "train/atoms/structure_checks.hpp"
 #include "train/train_checkpoint.hpp"
