@@ -238,6 +238,9 @@ void add_link_options(OptionTable& t, TrainOptions& options);
 void add_potential_options(OptionTable& t, TrainOptions& options);
 void add_output_options(OptionTable& t, TrainOptions& o);
 
+/// Checks what a row of the table does not say. Throws CLI::ValidationError.
+void check_options(const CLI::App& app, const TrainOptions& o, const OptionTable& table);
+
 /// Returns the options of a task that its results depend on: "link --predictor dot ...".
 std::string describe_task(const OptionTable& t, TaskType task);
 
