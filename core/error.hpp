@@ -92,11 +92,15 @@ std::string concat(const Parts&... parts) {
   return concat_parts({TextPart(parts)...});
 }
 
-/// Returns the elements of a list, or `text` of each (a member or a function), with ", " between them.
+/// Returns the elements of a list, or `text` of each (a member or a function), with `between` between them.
 template <class List, class Text = std::identity>
-std::string joined(const List& list, const Text& text = {}) {
+std::string joined(const List& list, const Text& text = {}, const char* between = ", ") {
   std::string all;
-  for (const auto& each : list) all += concat(all.empty() ? "" : ", ", std::invoke(text, each));
+  bool is_first = true;
+  for (const auto& each : list) {
+    all += concat(is_first ? "" : between, std::invoke(text, each));
+    is_first = false;
+  }
   return all;
 }
 

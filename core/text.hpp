@@ -64,6 +64,13 @@ std::optional<Number> to_number(std::string_view text) {
   return number;
 }
 
+/// Parses a number that may have a plus sign.
+template <class Number>
+std::optional<Number> to_signed_number(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  return to_number<Number>(text);
+}
+
 /// Returns the shortest text that to_number() converts back to exactly `value`; for an integer, `base` may
 /// follow.
 template <class Number, class... Base>

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "options.hpp"
 
-#include <sar/nn/models/model_description.hpp>
-
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <sstream>
@@ -224,15 +221,14 @@ std::vector<std::string> joined_words(int argc, const char* const* argv) {
 }
 
 std::string unknown_arguments(const CLI::App& app) {
-  std::string given;
+  const std::vector<std::string> given = app.remaining();
   std::vector<std::string> nearest;
-  for (const std::string& argument : app.remaining()) {
-    given += (given.empty() ? "" : " ") + argument;
+  for (const std::string& argument : given) {
     const std::string option = nearest_option(app, argument.substr(0, argument.find('=')));
     if (!option.empty()) nearest.push_back(option);
   }
-  return concat("unknown arguments: ", given, nearest.empty() ? "" : "; did you mean ", joined(nearest),
-                nearest.empty() ? "" : "?");
+  return concat("unknown arguments: ", joined(given, {}, " "), nearest.empty() ? "" : "; did you mean ",
+                joined(nearest), nearest.empty() ? "" : "?");
 }
 
 CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::string, std::string>& pairs,
@@ -319,7 +315,7 @@ Index split_number(const std::string& path, const formats::SourceOptions& o) {
   std::error_code error;
   const bool is_ogb = std::filesystem::is_directory(path + "/raw", error) || path.ends_with(".zip");
   if (o.split.empty() || is_ogb) return 0;
-  const std::optional<Index> number = to_number<Index>(o.split);
+  const std::optional<Index> number = to_signed_number<Index>(o.split);
   if (!number || *number < 0)
     throw CLI::ValidationError("--split", "'" + o.split + "', expected the number of a split, from 0 on");
   return *number;
@@ -344,14 +340,6 @@ CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& pat
 CLI::Option* add_paths(CLI::App& app, const std::string& option, std::vector<std::string>& paths,
                        const std::string& form, const std::string& help) {
   return as_path(app.add_option(option, paths, help), form);
-}
-
-CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
-  return add_number(app, "--seed", seed, help);
-}
-
-CLI::Option* add_layers_option(CLI::App& app, Index& layers) {
-  return add_number(app, "--layers", layers, "number of layers", 1, ModelDescription::max_layers);
 }
 
 CLI::Option* add_threads_option(CLI::App& app, int& threads) {

@@ -10,16 +10,14 @@
 #include <sar/graph/partition/partition.hpp>
 
 #include <sar/core/error.hpp>
+#include <sar/core/text.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -85,23 +83,13 @@ std::vector<std::string> split_text(const std::string& text, char separator);
 /// Returns the texts before and after the first of these characters; without one, the text and "".
 std::pair<std::string, std::string> split_at(const std::string& text, char sign);
 
-/// Parses a decimal number. Returns nothing if other characters follow or if T cannot hold the number.
-template <class T>
-std::optional<T> to_number(std::string_view text) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// Checks that an option is a number from `least` to `most`. For Option::transform: the text becomes a form
 /// that every version of CLI11 reads.
 template <class T>
 CLI::Validator number_from(T least, T most = std::numeric_limits<T>::max()) {
   constexpr bool whole = std::is_integral_v<T>;
   const auto check = [=](std::string& text) -> std::string {
-    const std::optional<T> number = to_number<T>(text);
+    const std::optional<T> number = to_signed_number<T>(text);
     if (number && *number >= least && *number <= most) {
       if (whole) text = concat(*number);
       return "";
@@ -154,12 +142,6 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
 /// The number of the split that --split names; 0 where it is not given, or names a folder of an OGB dataset.
 /// Throws CLI::ValidationError for other words if the data are no such dataset.
 Index split_number(const std::string& path, const formats::SourceOptions& o);
-
-/// Adds --seed.
-CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
-
-/// Adds --layers.
-CLI::Option* add_layers_option(CLI::App& app, Index& layers);
 
 /// Adds --threads.
 CLI::Option* add_threads_option(CLI::App& app, int& threads);

@@ -7,6 +7,7 @@
 #include <sar/models.hpp>
 
 #include <mpi.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,11 +16,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -48,9 +47,8 @@ std::map<std::string, std::string> values_of(const CLI::App& app) {
   std::map<std::string, std::string> values;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_name() == "--threads") continue;
-    std::string& value = values[option->get_name()];
-    for (const std::string& word : option->results()) value += (value.empty() ? "" : " ") + word;
-    if (option->empty()) value = option->get_default_str();
+    values[option->get_name()] =
+        option->empty() ? option->get_default_str() : joined(option->results(), {}, " ");
   }
   return values;
 }
@@ -137,6 +135,12 @@ void require_memory(const Communicator& comm, double bytes, const std::string& w
                         " GB on a rank, expected less than the ", std::ceil(machine / 1e9),
                         " GB of its machine");
   });
+}
+
+std::uint64_t max_resident_bytes(const Communicator& comm) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return comm.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
 }
 
 std::string formatted(const char* format, double number) {

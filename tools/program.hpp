@@ -6,12 +6,14 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/comm/environment.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/graph_source.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <iostream>
 #include <string>
 
@@ -23,6 +25,17 @@ namespace sar::tools {
 /// these cases rank 0 prints why, and no rank waits for one that has failed. MPI is initialized.
 int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicator&)> body);
 
+/// The main() of a program: reads the command line into options, which add_options(app, options) adds, and
+/// calls body(comm, options) as run() does. Initializes MPI.
+template <class Options, class Body>
+int run(const std::string& description, const std::string& name, int argc, char** argv, const Body& body) {
+  const Environment environment(argc, argv);
+  CLI::App app(description, name);
+  Options options;
+  add_options(app, options);
+  return run(app, argc, argv, [&](const Communicator& comm) { body(comm, options); });
+}
+
 /// Collective. Throws InputError, the same on every rank, when a rank's machine has less memory than
 /// `bytes`, a lower bound of what that rank is going to need. `what` begins the message: "the model of
 /// --layers 3 ...".
@@ -32,6 +45,14 @@ void require_memory(const Communicator& comm, double bytes, const std::string& w
 template <class... Parts>
 void say(const Communicator& comm, const Parts&... parts) {
   if (comm.rank() == 0) std::cout << printable(concat(parts...)) << std::endl;
+}
+
+/// Collective. Returns the largest memory that a rank has had resident, in bytes.
+std::uint64_t max_resident_bytes(const Communicator& comm);
+
+template <class Number>
+double megabytes(Number bytes) {
+  return static_cast<double>(bytes) / 1e6;
 }
 
 /// Returns a number as std::printf writes it: formatted("%.4f", 0.5).

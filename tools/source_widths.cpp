@@ -4,7 +4,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -40,27 +39,22 @@ Index num_classes(double largest, Index num_nodes) {
   return largest < static_cast<double>(num_nodes) ? static_cast<Index>(largest) + 1 : 1;
 }
 
-const DataField* field_called(const std::string& name, const char* other,
-                              const std::vector<DataField>& fields, const DatasetOptions& options) {
-  const auto given = options.fields.find(name);
-  const auto found = std::ranges::find_if(fields, [&](const DataField& field) {
-    return given != options.fields.end() ? field.name == given->second
-                                         : field.name == name || field.name == other;
-  });
-  return found == fields.end() ? nullptr : &*found;
-}
-
 Widths complete_widths(Widths widths, GraphSource& source, const DatasetOptions& options) {
   if (!source.types().is_homogeneous()) return widths;
   const std::vector<DataField>& fields = source.types().node_types[0].unread;
-  const DataField* const features = field_called("features", "feat", fields, options);
+  const auto find = [&](const char* key, const char* other) {
+    return source.comm().agree([&] {
+      return find_field(fields, options.fields, key, {key, other}, source.name());
+    });
+  };
+  const DataField* const features = find("features", "feat");
   if (widths.features == 0 && features != nullptr) {
     widths.features = features->row_size();
     widths.stored = stored_features(
         source.comm(), options.sparse_features, *features, source.num_nodes(),
         [&](std::span<const Index> nodes) { return source.read_node_data(0, features->name, nodes); });
   }
-  const DataField* const labels = field_called("labels", "label", fields, options);
+  const DataField* const labels = find("labels", "label");
   if (widths.classes == 0 && labels != nullptr)
     widths.classes = labels->row_size() == 1 ? count_classes(source, labels->name) : labels->row_size();
   return widths;

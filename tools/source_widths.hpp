@@ -9,8 +9,6 @@
 #include <sar/graph/data/graph_source.hpp>
 
 #include <span>
-#include <string>
-#include <vector>
 
 namespace sar::tools {
 
@@ -24,14 +22,9 @@ double largest_class(std::span<const double> labels);
 /// Returns how many classes there are if largest_class() is one; 1 for values, which have one column.
 Index num_classes(double largest, Index num_nodes);
 
-/// Returns the field that `fields` of the options gives this name, or else the one called so or `other`;
-/// null: there is none.
-const DataField* field_called(const std::string& name, const char* other,
-                              const std::vector<DataField>& fields, const DatasetOptions& options);
-
 /// Collective. The width of the field features (or feat), whether it becomes sparse by the options, and the
 /// largest number in labels (or label) + 1. Widths that are given stay. Reads `fields` and `sparse_features`
-/// of the options.
+/// of the options. Throws InputError if `fields` names one that does not exist.
 Widths complete_widths(Widths given, GraphSource& source, const DatasetOptions& options);
 
 /// Collective. Returns how many features of a node are stored if training makes the field sparse rows: the

@@ -27,7 +27,12 @@ namespace sar { inline namespace SAR_PRECISION {
 
 namespace {
 
-constexpr Index bytes_of_chunk = Index{1} << 24;
+/// The rows begin, begin + 1, ... of a chunk.
+Array<Index> consecutive(Index begin, Index end) {
+  Array<Index> rows(end - begin);
+  std::iota(rows.begin(), rows.end(), begin);
+  return rows;
+}
 
 }  // namespace
 
@@ -46,16 +51,11 @@ bool is_sparse_field(const Communicator& comm, SparseFeatures sparse, const Data
 SparseArray read_sparse(const Communicator& comm, const DataField& field, Index count,
                         const std::string& place, ReadRows read) {
   SparseArray array{.type = field.type, .row_shape = field.row_shape};
-  const Index chunk = std::max<Index>(1, bytes_of_chunk / std::max<Index>(field.row_bytes(), 1));
-  const Index chunks = comm.all_reduce((count + chunk - 1) / chunk, ReduceOp::max);
   array.row_offsets.reserve(count + 1);
-  for (Index i = 0; i < chunks; ++i) {
-    const Index begin = std::min(count, i * chunk);
-    Array<Index> rows(std::min(count, begin + chunk) - begin);
-    std::iota(rows.begin(), rows.end(), begin);
-    const DataArray dense = read(rows);
-    comm.agree([&] { array.append(dense, count - begin - dense.num_rows, place); });
-  }
+  for_each_range(comm, count, rows_of_chunk(field), [&](Index begin, Index end) {
+    const DataArray dense = read(consecutive(begin, end));
+    comm.agree([&] { array.append(dense, count - end, place); });
+  });
   return array;
 }
 
@@ -167,16 +167,9 @@ EdgeData read_edge_columns(const EdgeColumns& columns, const DatasetOptions& opt
 
 namespace {
 
-using FieldNames = std::map<std::string, std::string>;
-
 constexpr std::string_view field_names[] = {
     "features",  "labels",     "train_mask",      "val_mask",      "test_mask",      "weight",
     "edge_type", "edge_split", "edge_train_mask", "edge_val_mask", "edge_test_mask", "edge_labels"};
-constexpr Index chunk_bytes = Index{1} << 24;
-
-std::string list_names(const std::vector<DataField>& fields) {
-  return fields.empty() ? "none" : joined(fields, &DataField::name);
-}
 
 /// Position of the first element that is NaN or infinite; size when there is none.
 Index first_not_finite(std::span<const real> values) {
@@ -259,18 +252,12 @@ bool are_sparse(const Communicator& comm, const NodeColumns& columns, const Data
                          [&](std::span<const Index> rows) { return columns.read(field.name, rows); });
 }
 
-/// The rows begin, begin + 1, ... of a chunk.
-Array<Index> consecutive(Index begin, Index end) {
-  Array<Index> rows(end - begin);
-  std::iota(rows.begin(), rows.end(), begin);
-  return rows;
-}
-
 void read_features(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                    NodeData& data) {
   const DataField* field =
       find_field(columns.fields, options.fields, "features", {"features", "feat"}, data.name);
-  require<InputError>(field != nullptr, data.name, ": the data of the nodes are ", list_names(columns.fields),
+  require<InputError>(field != nullptr, data.name, ": the data of the nodes are ",
+                      columns.fields.empty() ? "none" : joined(columns.fields, &DataField::name),
                       ", expected features (or feat) among them");
   const Index width = field->row_size();
   require<InputError>(width > 0, columns.place_of(field->name), ": a row has shape ",
@@ -287,13 +274,10 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const D
     return;
   }
   data.features = Tensor(Shape{count, width});
-  const Index chunk = std::max<Index>(1, chunk_bytes / field->row_bytes());
-  const Index chunks = comm.all_reduce((count + chunk - 1) / chunk, ReduceOp::max);
-  for (Index i = 0; i < chunks; ++i) {
-    const Index begin = std::min(count, i * chunk);
-    const DataArray rows = columns.read(field->name, consecutive(begin, std::min(count, begin + chunk)));
+  for_each_range(comm, count, rows_of_chunk(*field), [&](Index begin, Index end) {
+    const DataArray rows = columns.read(field->name, consecutive(begin, end));
     take_features(rows, data.original_ids, place, begin, data.features);
-  }
+  });
   if (options.normalize_features) normalize_rows(data.features);
 }
 
@@ -340,24 +324,6 @@ bool is_exact(std::int64_t value) {
 }
 
 }  // namespace
-
-const DataField* find_field(const std::vector<DataField>& fields, const FieldNames& names,
-                            const std::string& key, std::initializer_list<const char*> usual,
-                            const std::string& place) {
-  const auto named = [&](const std::string& name) {
-    const auto found = std::ranges::find(fields, name, &DataField::name);
-    return found == fields.end() ? nullptr : &*found;
-  };
-  if (const auto given = names.find(key); given != names.end()) {
-    const DataField* field = named(given->second);
-    require<InputError>(field != nullptr, place, ": the data are ", list_names(fields), ", expected ",
-                        given->second, " among them, which shall be the ", given->first);
-    return field;
-  }
-  for (const char* name : usual)
-    if (const DataField* field = named(name); field != nullptr) return field;
-  return nullptr;
-}
 
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data) {

@@ -13,8 +13,6 @@
 #include <sar/graph/data/graph_source.hpp>
 
 #include <algorithm>
-#include <initializer_list>
-#include <map>
 #include <numeric>
 #include <span>
 #include <string>
@@ -24,13 +22,29 @@ namespace sar { inline namespace SAR_PRECISION {
 
 // A rank's rows of a field, taken in chunks of limited size. For implementation files.
 
+/// Local. Returns the number of rows of a field in about 16 MiB.
+inline Index rows_of_chunk(const DataField& field) {
+  return std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
+}
+
+/// Collective. Calls take(begin, end) for ranges of at most `chunk` of this rank's `count` rows. Every rank
+/// makes equally many calls, some of them without rows, so that take() may communicate.
+template <class Take>
+void for_each_range(const Communicator& comm, Index count, Index chunk, const Take& take) {
+  const Index chunks = comm.all_reduce((count + chunk - 1) / chunk, ReduceOp::max);
+  for (Index i = 0; i < chunks; ++i) {
+    const Index begin = std::min(count, i * chunk);
+    take(begin, std::min(count, begin + chunk));
+  }
+}
+
 /// Local. Calls take(rows, first) for the rows first, first + 1, ... of this rank's even share of
 /// `num_rows`, in chunks of about 16 MiB of the field. Every rank makes equally many calls, some of them
 /// without rows, so that take() may communicate.
 template <class Take>
 void for_each_chunk(const Communicator& comm, const DataField& field, Index num_rows, const Take& take) {
   const PartitionBook shares = PartitionBook::even(num_rows, comm.size());
-  const Index chunk = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
+  const Index chunk = rows_of_chunk(field);
   const Index chunks = (shares.num_nodes(0) + chunk - 1) / chunk;  // rank 0 has the most
   for (Index i = 0; i < chunks; ++i) {
     const Index first = std::min(shares.begin(comm.rank()) + i * chunk, shares.end(comm.rank()));
@@ -97,13 +111,6 @@ inline const SparseArray& no_sparse_column(const std::string& field) {
 /// inside agree(); throws InputError as to_node_data.
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data);
-
-/// Local. Returns the field to use for `key`: the field names[key], or else the first existing field among
-/// the default names, or nullptr if there is none. Throws InputError, beginning with `place`, if names[key]
-/// does not exist.
-const DataField* find_field(const std::vector<DataField>& fields,
-                            const std::map<std::string, std::string>& names, const std::string& key,
-                            std::initializer_list<const char*> usual, const std::string& place);
 
 /// Local. The name of the field of edge weights; empty when there is none, or `options` want none. A field
 /// that `options` name as labels, type or split of the edges is none, unless they name it as the weight, too.

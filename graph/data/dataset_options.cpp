@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: MIT
+#include <sar/core/error.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 
 #include <algorithm>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+const DataField* find_field(const std::vector<DataField>& fields,
+                            const std::map<std::string, std::string>& names, const std::string& key,
+                            std::initializer_list<const char*> usual, const std::string& place) {
+  const auto named = [&](const std::string& name) {
+    const auto found = std::ranges::find(fields, name, &DataField::name);
+    return found == fields.end() ? nullptr : &*found;
+  };
+  if (const auto given = names.find(key); given != names.end()) {
+    const DataField* field = named(given->second);
+    require<InputError>(field != nullptr, place, ": the data are ",
+                        fields.empty() ? "none" : joined(fields, &DataField::name), ", expected ",
+                        given->second, " among them, which shall be the ", given->first);
+    return field;
+  }
+  for (const char* name : usual)
+    if (const DataField* field = named(name); field != nullptr) return field;
+  return nullptr;
+}
 
 bool is_sampled(Index node, Index num_nodes) {
   constexpr Index most = 4096;

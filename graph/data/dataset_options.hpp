@@ -9,8 +9,10 @@
 #include <sar/graph/partition/partition_method.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -99,6 +101,13 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("split", options.split);
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }
+
+/// Local. Returns the field to use for `key`: the field names[key], or else the first existing field among
+/// the default names, or nullptr if there is none. Throws InputError, beginning with `place`, if names[key]
+/// does not exist.
+const DataField* find_field(const std::vector<DataField>& fields,
+                            const std::map<std::string, std::string>& names, const std::string& key,
+                            std::initializer_list<const char*> usual, const std::string& place);
 
 // Which fields of nodes become sparse rows.
 

@@ -71,22 +71,26 @@ void write_column(const std::string& path, const Array<Index>& column, const Arr
   checksum.end_array(shape[0]);
 }
 
+void write_array(const std::string& path, std::span<const Index> shape, NpyType type,
+                 std::span<const std::byte> bytes) {
+  NpyWriter file(path, shape, type);
+  file.write(bytes);
+  file.commit(/*flushed=*/false);
+}
+
 void write_data(const std::string& path, const DataArray& column, Index num_rows,
                 const Array<Index>* order = nullptr) {
   require<ShapeError>(column.num_rows == num_rows, path, ": the data have ", column.num_rows,
                       " rows, expected ", num_rows);
   std::vector<Index> shape{num_rows};
   shape.insert(shape.end(), column.row_shape.begin(), column.row_shape.end());
+  if (order == nullptr) return write_array(path, shape, column.type, column.bytes);
   NpyWriter file(path, shape, column.type);
-  if (order == nullptr) {
-    file.write(column.bytes);
-  } else {
-    const auto rows =
-        static_cast<std::size_t>(std::max<Index>(1, chunk_bytes / std::max<Index>(1, column.row_bytes())));
-    for (std::size_t begin = 0; begin < order->size(); begin += rows) {
-      const auto some = std::span(*order).subspan(begin, std::min(rows, order->size() - begin));
-      file.write(column.take({some.begin(), some.end()}).bytes);
-    }
+  const auto rows =
+      static_cast<std::size_t>(std::max<Index>(1, chunk_bytes / std::max<Index>(1, column.row_bytes())));
+  for (std::size_t begin = 0; begin < order->size(); begin += rows) {
+    const auto some = std::span(*order).subspan(begin, std::min(rows, order->size() - begin));
+    file.write(column.take({some.begin(), some.end()}).bytes);
   }
   file.commit(/*flushed=*/false);
 }
@@ -322,10 +326,8 @@ void make_directories(const std::string& path) {
 }
 
 void write_ids(const std::string& path, const Array<Index>& ids) {
-  const std::array<Index, 1> shape{static_cast<Index>(ids.size())};
-  NpyWriter file(path, shape, NpyType::int64);
-  file.write(std::as_bytes(std::span<const Index>(ids)));
-  file.commit(/*flushed=*/false);
+  write_array(path, std::array{Index{std::ssize(ids)}}, NpyType::int64,
+              std::as_bytes(std::span<const Index>(ids)));
 }
 
 Array<Index> PartFiles::read_ids() const {
@@ -375,14 +377,9 @@ void write_sparse_part(const std::string& folder, const SparseArray& rows, Index
                       " rows, expected ", num_rows);
   make_directories(folder);
   write_ids(files.row_offsets, rows.row_offsets);
-  const auto write = [&](const std::string& path, NpyType type, std::span<const std::byte> bytes) {
-    const std::array<Index, 1> shape{rows.num_stored()};
-    NpyWriter file(path, shape, type);
-    file.write(bytes);
-    file.commit(/*flushed=*/false);
-  };
-  write(files.columns, NpyType::int32, std::as_bytes(std::span(rows.columns)));
-  write(files.values, rows.type, rows.bytes);
+  const std::array<Index, 1> shape{rows.num_stored()};
+  write_array(files.columns, shape, NpyType::int32, std::as_bytes(std::span(rows.columns)));
+  write_array(files.values, shape, rows.type, rows.bytes);
 }
 
 void read_sparse_part(const std::string& folder, const DataField& field, Index num_rows, SparseArray& all) {

@@ -6,14 +6,13 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random.hpp>
+#include <sar/core/text.hpp>
 #include <sar/graph/data/splits.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -33,14 +32,6 @@ struct Candidate {
 using Groups = std::vector<std::vector<Candidate>>;
 
 constexpr const char* part_names[] = {"training", "validation", "test"};
-
-template <class T>
-std::optional<T> number_in(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// How many nodes of a group of `size` a part gets; `before` is the share of the parts before it.
 Index wanted(const SplitPart& part, double before, Index size) {
@@ -144,8 +135,8 @@ SplitPart parse_split_part(const std::string& text) {
   constexpr std::string_view behind = "/class";
   part.per_class = number.ends_with(behind);
   if (part.per_class) number.remove_suffix(behind.size());
-  const auto count = number_in<Index>(number);
-  const auto share = number_in<double>(number);
+  const auto count = to_signed_number<Index>(number);
+  const auto share = to_signed_number<double>(number);
   const bool is_share = share && *share >= 0 && *share <= 1 && (!count || *count == 0);
   if (number == "rest" && !part.per_class)
     part.count = SplitPart::rest;

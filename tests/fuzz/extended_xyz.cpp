@@ -27,7 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
             (!atoms.forces.empty() && atoms.forces.size() != atoms.positions.size()))
           std::abort();
       data.has_energies = data.has_forces = data.has_stresses = false;
-      formats::write_extended_xyz(comm, again, data);
+      formats::StructureWriter writer(comm, again);
+      writer.write(data);
+      writer.commit();
       is_written = true;
       is_read = formats::read_extended_xyz(comm, again, {}).count == data.count;
     });

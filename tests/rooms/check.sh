@@ -57,14 +57,14 @@ programs | tools/formats       | not autograd  not nn                           
 programs | tools/formats/arrays | not autograd  not nn                                  | tools/formats/arrays/npz_arrays.hpp
 programs | tools/formats/tables | not autograd  not nn                                  | tools/formats/tables/node_join.hpp
 programs | tools/formats/ogb   | not autograd  not nn                                   | tools/formats/ogb/ogb_source.hpp
-programs | tools/formats/samples | not autograd  not nn                                 | tools/formats/samples/read_samples.hpp
+programs | tools/formats/samples | not autograd  not nn                                 | tools/formats/samples/sample_tables.hpp
 programs | tools/formats/rows  | not autograd  not nn                                   | tools/formats/rows/edge_means.hpp
 programs | tools/formats/atoms | public                                                | tools/formats/atoms/atom_dataset.hpp
 programs | tools               | public  mpi                                            | tools/program.hpp
 programs | tools/curves        | public  not comm                                       | tools/curves/curves_svg.hpp
 programs | tools/train/options | public  mpi                                            | tools/train/options/add_options.hpp
 programs | tools/train         | public  mpi                                            | tools/train/train_steps.hpp
-programs | tools/train/atoms   | public  mpi                                            | tools/train/atoms/potential_data.hpp
+programs | tools/train/atoms   | public  mpi                                            | tools/train/atoms/potential_steps.hpp
 programs | tools/train/runs    | public  mpi                                            | tools/train/runs/train.cpp
 programs | tools/plan          | public  mpi                                            | tools/plan/plan.cpp
 programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp

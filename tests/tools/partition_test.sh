@@ -81,6 +81,8 @@ expect 1 "partition: none/new: cannot write (No such file or directory)" "$progr
 refuse "--out: the path is empty" "$programs/partition" data --parts 2 --method random --out ""
 expect 1 "partition: none/report.json: cannot write (No such file or directory)" "$programs/partition" data --parts 2 --method random --out new --report none/report.json
 expect 1 "data: the directory has node data of its own" "$programs/partition" data --parts 2 --method random --out new --node-data x=x.npy
+expect 1 "expected kinds among them, which shall be the labels" "$programs/partition" data --parts 2 --method random --out new --fields labels=kinds
+expect 1 "partition: edges: the data are none, expected x among them, which shall be the features" "$programs/partition" edges.txt --parts 2 --method random --out new --fields features=x
 refuse "--separator: 'two'" "$programs/partition" data --parts 2 --method random --out new --separator two
 expect 1 "missing" "$programs/partition" missing --parts 2 --method random --out new
 expect 1 "generate: data: exists already" "$programs/generate" --out data

@@ -101,6 +101,9 @@ expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for eac
 expect 1 "--max-halo-bytes: 255 bytes hold no row of 64 numbers, expected at least" "$programs/plan" parts "${model[@]}" "${here[@]}" --max-halo-bytes 255
 expect 1 "parts: the partition was made without --add-self-loops, expected one made with it, or a plan without it" \
   "$programs/plan" parts "${here[@]}" --add-self-loops
+for graph in data parts; do
+  expect 1 "expected kinds among them, which shall be the labels" "$programs/plan" $graph "${here[@]}" --fields labels=kinds
+done
 expect 1 "missing" "$programs/plan" missing "${here[@]}"
 expect 1 "rates.json: the rates are of 'sage: 24 -> 64 -> 64 -> 4, batch norm" "$programs/plan" parts "${here[@]}" --model gat --hidden 64 --rates rates.json
 echo '{"model": "x"}' >broken.json

@@ -72,6 +72,12 @@ grep -q '"ids_are_original":false' dgl.jsonl || fail "the log does not say that 
   "ordered_out: labels.npy logits.npy  unordered_out: labels.partition_order.npy logits.partition_order.npy " ] ||
   fail "predictions are $(ls ordered_out unordered_out)"
 
+# Rows in the other order, of an earlier run, do not stay beside those of this one; embeddings of link prediction, too.
+for dataset in unordered "$dgl"; do
+  "$1" "$2" 2 "$programs/train" --dataset "$dataset" "${dgl_options[@]}" --task link --predict linked >out 2>err || fail "link prediction ends with $?"
+done
+[ "$(ls linked)" = embeddings.npy ] || fail "embeddings in the other order stay: $(ls linked)"
+
 # Weights of DGL and PyG: what was taken for what; saved with the names that they came with.
 peer=$data/peer
 karate=(--graph karate --features 5 --epochs 0 --predict peer)

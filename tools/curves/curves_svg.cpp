@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <string_view>
 
 namespace sar::tools {
 namespace {
@@ -20,23 +19,13 @@ constexpr std::size_t most_curve_points = 2000;  // of a curve
 constexpr std::array curve_colours{"#35618f", "#d9822b", "#4f8a5b", "#b04a5a", "#7a5fa0", "#5f5f5f"};
 
 std::string svg_text(const std::string& text) {
+  constexpr std::array<std::pair<char, const char*>, 4> escapes{
+      {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}}};
   std::string out;
-  for (const char c : printable(text)) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
+  for (const char c : printable(text)) {
+    const auto* const escape = std::ranges::find(escapes, c, &std::pair<char, const char*>::first);
+    out += escape == escapes.end() ? std::string(1, c) : escape->second;
+  }
   return out;
 }
 

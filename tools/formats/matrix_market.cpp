@@ -68,21 +68,18 @@ double parse_value(Fields& fields, const Lines& lines) {
 
 }  // namespace
 
-std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole) {
+MatrixMarketHeader parse_matrix_market_header(std::string_view beginning) {
   MatrixMarketHeader header;
   Lines lines(beginning);
   while (lines.next()) {
-    if (lines.rest().empty() && !whole && !beginning.ends_with('\n')) return std::nullopt;
     if (lines.number() == 0) parse_banner(lines, header);
     if (is_comment(lines.line())) continue;
     parse_sizes(lines, header);
     header.begin = {static_cast<Index>(beginning.size() - lines.rest().size()), lines.count()};
     return header;
   }
-  if (whole)
-    throw LineError(std::max<Index>(0, lines.number()),
-                    "the file ends here, expected rows, columns and the number of entries");
-  return std::nullopt;
+  throw LineError(std::max<Index>(0, lines.number()),
+                  "the file ends here, expected rows, columns and the number of entries");
 }
 
 TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader& header, MatrixEdges& edges) {
@@ -120,7 +117,7 @@ class MatrixMarketSource final : public FileSource {
       : FileSource(comm_of_source, "Matrix Market file", path) {
     const MatrixMarketHeader header = guess_from_first_lines(
         comm(), path_, "the sizes of a matrix",
-        [](const FirstLines& first) { return parse_matrix_market_header(first.text, true).value(); });
+        [](const FirstLines& first) { return parse_matrix_market_header(first.text); });
     MatrixEdges edges;
     const auto require_entries = [&](bool condition, Index found, const char* at_least) {
       require<InputError>(condition, path_, ": there are ", at_least, found, " entries, expected ",

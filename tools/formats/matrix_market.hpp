@@ -9,7 +9,6 @@
 #include "source_options.hpp"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,9 +25,9 @@ struct MatrixMarketHeader {
   TextPosition begin;  ///< of the entries
 };
 
-/// Local. Reads the format from the first lines of a text; `whole` says that there are no others. Returns
-/// nothing when the sizes are not among them. Throws LineError.
-std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole);
+/// Local. Reads the format from the first lines of a text. Throws LineError, also when the sizes are not
+/// among them.
+MatrixMarketHeader parse_matrix_market_header(std::string_view beginning);
 
 /// Entry (i, j) is the edge i -> j; in a symmetric or skew-symmetric matrix the edge j -> i follows it at
 /// once.

@@ -7,7 +7,7 @@
 #include "formats/packed/npz.hpp"
 #include "formats/packed/parquet_table.hpp"
 #include "formats/packed/zip_file.hpp"
-#include "formats/samples/read_samples.hpp"
+#include "formats/samples/sample_tables.hpp"
 #include "formats/tables/node_table.hpp"
 #include "matrix_market.hpp"
 #include "other_formats.hpp"

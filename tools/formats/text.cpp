@@ -7,16 +7,6 @@
 #include <regex>
 
 namespace sar::formats {
-namespace {
-
-/// Also with a plus sign.
-template <class T>
-std::optional<T> whole_number(std::string_view field) noexcept {
-  if (field.size() > 1 && field.front() == '+' && field[1] != '-') field.remove_prefix(1);
-  return sar::to_number<T>(field);
-}
-
-}  // namespace
 
 std::string in_quotes(std::string_view text) {
   std::size_t shown_bytes = std::min<std::size_t>(text.size(), 40);
@@ -89,7 +79,7 @@ bool is_missing_field(std::string_view field) noexcept {
 }
 
 std::optional<std::int64_t> to_integer(std::string_view field) noexcept {
-  return whole_number<std::int64_t>(field);
+  return to_signed_number<std::int64_t>(field);
 }
 std::optional<std::int64_t> to_whole_number(std::string_view field) noexcept {
   if (const auto integer = to_integer(field)) return integer;
@@ -98,7 +88,7 @@ std::optional<std::int64_t> to_whole_number(std::string_view field) noexcept {
   return static_cast<std::int64_t>(*number);
 }
 std::optional<double> to_number(std::string_view field) noexcept {
-  return whole_number<double>(field);
+  return to_signed_number<double>(field);
 }
 
 }  // namespace sar::formats

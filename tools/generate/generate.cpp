@@ -20,12 +20,11 @@
 #include <string>
 #include <system_error>
 
-using namespace sar;
-
+namespace sar::tools {
 namespace {
 
 /// Throws InputError when the directory cannot hold the files. Collective.
-void require_space(const Communicator& comm, const tools::GenerateOptions& o) {
+void require_space(const Communicator& comm, const GenerateOptions& o) {
   comm.agree([&] {
     if (comm.rank() != 0) return;
     const auto nodes = static_cast<double>(o.sbm.nodes);
@@ -42,7 +41,10 @@ void require_space(const Communicator& comm, const tools::GenerateOptions& o) {
 }
 
 /// Writes the graph that the options describe. Collective.
-void write(const Communicator& comm, const tools::GenerateOptions& o) {
+void generate(const Communicator& comm, const GenerateOptions& o) {
+  if (o.words.empty()) require_space(comm, o);
+  Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
+  heartbeat.phase("writing " + printable(o.out));
   std::unique_ptr<GraphSource> given, source;
   if (!o.words.empty()) {
     given = formats::open_source(comm, o.words);
@@ -51,20 +53,13 @@ void write(const Communicator& comm, const tools::GenerateOptions& o) {
     source = sbm_source(comm, o.sbm);
   }
   write_dataset(*source, o.out);
-  tools::say(comm, o.out, ": ", source->description());
+  say(comm, o.out, ": ", source->description());
 }
 
 }  // namespace
+}  // namespace sar::tools
 
 int main(int argc, char** argv) {
-  const Environment environment(argc, argv);
-  CLI::App app("Writes a generated graph as a dataset directory.", "generate");
-  tools::GenerateOptions options;
-  add_options(app, options);
-  return tools::run(app, argc, argv, [&](const Communicator& comm) {
-    if (options.words.empty()) require_space(comm, options);
-    tools::Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
-    heartbeat.phase("writing " + printable(options.out));
-    write(comm, options);
-  });
+  return sar::tools::run<sar::tools::GenerateOptions>("Writes a generated graph as a dataset directory.",
+                                                      "generate", argc, argv, sar::tools::generate);
 }

@@ -8,7 +8,7 @@ namespace sar::tools {
 void add_options(CLI::App& app, GenerateOptions& o) {
   begin_group(app, "Graph");
   add_sbm_options(app, o.sbm);
-  add_seed_option(app, o.sbm.seed, "seed of the graph");
+  add_number(app, "--seed", o.sbm.seed, "seed of the graph");
   add_path(app, "--words", o.words, "DATASET",
            "typed graph of papers and words, from a dataset whose features are words (Cora)");
   begin_group(app, "Output");

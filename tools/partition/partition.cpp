@@ -22,11 +22,9 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <vector>
 
 namespace sar::tools {
 namespace {
@@ -50,8 +48,7 @@ class Progress {
       heartbeat_.phase(phase);
     }
     if (done == total) {
-      std::printf("%-28s %12lld   %.1f s\n", phase.c_str(), static_cast<long long>(total),
-                  seconds_since(begin_));
+      std::printf("%-28s %12td   %.1f s\n", phase.c_str(), total, seconds_since(begin_));
     } else if (seconds_since(told_) > 10) {
       std::printf("  %s: %.0f %% after %.0f s\n", phase.c_str(),
                   100 * static_cast<double>(done) / static_cast<double>(total), seconds_since(begin_));
@@ -111,10 +108,7 @@ void partition(const Communicator& comm, PartitionOptions& o) {
 }  // namespace sar::tools
 
 int main(int argc, char** argv) {
-  using namespace sar;
-  const Environment environment(argc, argv);
-  CLI::App app("Partitions a graph into parts, from which train reads.", "partition");
-  tools::PartitionOptions options;
-  add_options(app, options);
-  return tools::run(app, argc, argv, [&](const Communicator& comm) { tools::partition(comm, options); });
+  return sar::tools::run<sar::tools::PartitionOptions>(
+      "Partitions a graph into parts, from which train reads.", "partition", argc, argv,
+      sar::tools::partition);
 }

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,7 +30,7 @@ void add_partition_options(CLI::App& app, PartitionOptions& o) {
   add_choice(app, "--method", g.data.partition, partition_methods(), "assignment of nodes to parts");
   add_choice(app, "--order", g.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
              "order of the nodes in a part");
-  add_seed_option(app, g.data.partition_seed, "random, metis, scotch: seed");
+  add_number(app, "--seed", g.data.partition_seed, "random, metis, scotch: seed");
   app.add_flag_callback(
       "--no-balance-edges", [&g] { g.balance_edges = false; },
       "metis, scotch, ldg: does not balance in-edges");
@@ -50,7 +49,7 @@ void add_model_options(CLI::App& app, PartitionOptions& o) {
   for (const ModelType& type : model_types())
     if (type.is_stack() && !type.needs_types) types.emplace_back(type.name, type.name);
   add_choice(app, "--model", m.type, types, "model");
-  add_layers_option(app, m.layers);
+  add_number(app, "--layers", m.layers, "number of layers", 1, ModelDescription::max_layers);
   add_number(app, "--hidden", m.hidden, "width between layers, of all heads together", 1);
   add_number(app, "--heads", m.heads, "attention heads", 1);
   add_number(app, "--features", o.widths.features, "width of the features; 0: as in the graph");

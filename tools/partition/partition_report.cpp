@@ -2,27 +2,17 @@
 #include "partition_report.hpp"
 
 #include "plan/plan_prediction.hpp"
+#include "program.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include <sys/resource.h>
-
-#include <algorithm>
 #include <cstdio>
 
 namespace sar::tools {
 namespace {
-
-long long integer(Index x) {
-  return x;
-}
-
-double megabytes(double bytes) {
-  return bytes / 1e6;
-}
 
 /// Prints a line for each part, and without a prediction, which is for one type, those of each type.
 void print_parts(const PartitionReport& report, const PredictedTraining* predicted) {
@@ -33,24 +23,23 @@ void print_parts(const PartitionReport& report, const PredictedTraining* predict
   std::printf("\n");
   for (std::size_t p = 0; p < std::min(parts, most_lines); ++p) {
     const PartSize& part = report.parts[p];
-    std::printf("%6zu %12lld %14lld %12lld %12lld %14lld", p, integer(part.nodes), integer(part.in_edges),
-                integer(part.cut_edges), integer(part.training_nodes), integer(part.halo_nodes));
+    std::printf("%6zu %12td %14td %12td %12td %14td", p, part.nodes, part.in_edges, part.cut_edges,
+                part.training_nodes, part.halo_nodes);
     if (predicted != nullptr)
-      std::printf(" %14lld %12.1f", integer(part.halo_nodes * predicted->halo_row_bytes),
+      std::printf(" %14td %12.1f", part.halo_nodes * predicted->halo_row_bytes,
                   megabytes(predicted->bytes[p]));
     std::printf("\n");
   }
   if (parts > most_lines) std::printf("   ... %zu more\n", parts - most_lines);
   if (predicted != nullptr) return;
   for (const TypeReport& type : report.node_types)
-    std::printf("%s: %lld nodes, largest / mean %.3f; %lld training nodes, %.3f; %lld halo nodes\n",
-                printable(type.type).c_str(), integer(type.total().nodes), type.balance(&PartSize::nodes),
-                integer(type.total().training_nodes), type.balance(&PartSize::training_nodes),
-                integer(type.total().halo_nodes));
+    std::printf("%s: %td nodes, largest / mean %.3f; %td training nodes, %.3f; %td halo nodes\n",
+                printable(type.type).c_str(), type.total().nodes, type.balance(&PartSize::nodes),
+                type.total().training_nodes, type.balance(&PartSize::training_nodes),
+                type.total().halo_nodes);
   for (const TypeReport& type : report.edge_types)
-    std::printf("%s: %lld edges, largest / mean %.3f; %lld cut\n", printable(type.type).c_str(),
-                integer(type.total().in_edges), type.balance(&PartSize::in_edges),
-                integer(type.total().cut_edges));
+    std::printf("%s: %td edges, largest / mean %.3f; %td cut\n", printable(type.type).c_str(),
+                type.total().in_edges, type.balance(&PartSize::in_edges), type.total().cut_edges);
 }
 
 nlohmann::ordered_json balances(const PartitionReport& report) {
@@ -98,10 +87,7 @@ nlohmann::ordered_json parts(const PartitionReport& report, const PredictedTrain
 }  // namespace
 
 Measured measured(const Communicator& comm, double seconds) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return {comm.all_reduce(seconds, ReduceOp::max),
-          comm.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max)};
+  return {comm.all_reduce(seconds, ReduceOp::max), max_resident_bytes(comm)};
 }
 
 PredictedTraining predict_training(const PartitionReport& report, const TrainOptions& o,
@@ -134,21 +120,20 @@ void print_report(const PartitionReport& report, const PredictedTraining* predic
   std::printf("largest / mean: nodes %.3f, in-edges %.3f, training nodes %.3f, halo nodes %.3f\n",
               report.balance(&PartSize::nodes), report.balance(&PartSize::in_edges),
               report.balance(&PartSize::training_nodes), report.balance(&PartSize::halo_nodes));
-  std::printf("edge cut: %lld of %lld edges, %.2f %%, by %s\n", integer(report.total().cut_edges),
-              integer(report.num_edges), 100 * report.cut_share(), to_string(report.method));
+  std::printf("edge cut: %td of %td edges, %.2f %%, by %s\n", report.total().cut_edges, report.num_edges,
+              100 * report.cut_share(), to_string(report.method));
   if (predicted != nullptr) {
     const ModelDescription& m = predicted->model;
     std::printf(
-        "predicted for a %lld-layer %s of width %lld, %lld %sfeatures, %lld classes: at most %.1f MB per "
+        "predicted for a %td-layer %s of width %td, %td %sfeatures, %td classes: at most %.1f MB per "
         "rank, "
         "%.1f MB sent per epoch\n",
-        integer(m.layers), m.type.c_str(), integer(m.hidden), integer(m.in_feats),
-        predicted->is_sparse ? "sparse " : "", integer(m.out_feats), megabytes(predicted->most_bytes()),
-        megabytes(predicted->sent_bytes));
+        m.layers, m.type.c_str(), m.hidden, m.in_feats, predicted->is_sparse ? "sparse " : "", m.out_feats,
+        megabytes(predicted->most_bytes()), megabytes(predicted->sent_bytes));
   }
   std::printf("%.1f s, %.2f million edges a second, at most %.0f MB resident per rank\n", measured.seconds,
               static_cast<double>(report.num_edges) / measured.seconds / 1e6,
-              megabytes(static_cast<double>(measured.max_rss_bytes)));
+              megabytes(measured.max_rss_bytes));
   std::fflush(stdout);
 }
 

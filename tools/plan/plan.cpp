@@ -12,8 +12,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <algorithm>
-
 namespace sar::tools {
 namespace {
 
@@ -38,11 +36,7 @@ void plan(const Communicator& comm, const PlanOptions& o) {
 }  // namespace sar::tools
 
 int main(int argc, char** argv) {
-  using namespace sar;
-  const Environment environment(argc, argv);
-  CLI::App app("Predicts memory, traffic and time of a training from the options of train and the machine.",
-               "plan");
-  tools::PlanOptions options;
-  add_options(app, options);
-  return tools::run(app, argc, argv, [&](const Communicator& comm) { tools::plan(comm, options); });
+  return sar::tools::run<sar::tools::PlanOptions>(
+      "Predicts memory, traffic and time of a training from the options of train and the machine.", "plan",
+      argc, argv, sar::tools::plan);
 }

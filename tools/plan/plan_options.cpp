@@ -1,70 +1,57 @@
 // SPDX-License-Identifier: MIT
 #include "plan_options.hpp"
 
+#include "formats/text.hpp"
 #include "options.hpp"
 #include "train/options/add_options.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cctype>
-#include <limits>
+#include <map>
 
 namespace sar::tools {
 namespace {
 
-struct Unit {
-  const char* name;
-  double value;
-};
+/// The units of a number, in lower case, and what each is.
+using Units = std::map<std::string, double>;
 
-/// Parses a number with a unit, such as "100gbit"; `expected` ends the error message.
-template <std::size_t n>
-double with_unit(const std::string& option, const std::string& text, const Unit (&units)[n],
-                 const char* expected) {
-  const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
-  std::string unit = text.substr(digits);
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto number = to_number<double>(text.substr(0, digits));
-  const auto* found =
-      std::find_if(std::begin(units), std::end(units), [&](const Unit& u) { return unit == u.name; });
-  if (!number || !(*number > 0) || *number > 1e15 || found == std::end(units))
-    throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
-  return *number * found->value;
+/// Adds an option that is a number with a unit, such as "100gbit"; `expected` ends the error message.
+void add_with_unit(CLI::App& app, const std::string& option, double& value, const Units& units,
+                   const std::string& form, const std::string& help, const std::string& expected) {
+  const auto read = [option, &value, units, expected](const std::string& text) {
+    const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
+    const auto number = to_signed_number<double>(text.substr(0, digits));
+    const auto found = units.find(formats::lower_case(text.substr(digits)));
+    if (!number || !(*number > 0) || *number > 1e15 || found == units.end())
+      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+    value = *number * found->second;
+  };
+  app.add_option_function<std::string>(option, read, help)->option_text(form);
 }
 
 void add_machine_options(CLI::App& app, Machine& m) {
   begin_group(app, "Machine");
   add_number(app, "--ranks", m.ranks, "number of ranks of the training", 1, 1 << 20)->required();
-  const auto read_link = [&m](const std::string& text) {
-    static const Unit units[] = {{"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6}, {"tbit", 125e9},
-                                 {"kb", 1e3},   {"mb", 1e6},     {"gb", 1e9}};
-    m.link_bytes =
-        with_unit("--link", text, units, "a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)");
-  };
-  app.add_option_function<std::string>("--link", read_link,
-                                       "network of a rank, per second and direction: 100gbit, 12.5GB")
-      ->option_text("RATE");
+  add_with_unit(app, "--link", m.link_bytes,
+                {{"kbit", 125},
+                 {"mbit", 125e3},
+                 {"gbit", 125e6},
+                 {"tbit", 125e9},
+                 {"kb", 1e3},
+                 {"mb", 1e6},
+                 {"gb", 1e9}},
+                "RATE", "network of a rank, per second and direction: 100gbit, 12.5GB",
+                "a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)");
   add_number(app, "--latency", m.latency, "seconds per message besides its bytes", 0, 1);
   add_number(app, "--cores", m.cores, "cores of a rank; below 1 where ranks share a core", 1e-3, 1e6);
   add_number(app, "--efficiency", m.efficiency, "speedup per core beyond the --threads of the measured rates",
              0.01, 1);
-  const auto read_memory = [&m](const std::string& text) {
-    static const Unit units[] = {{"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}};
-    m.memory = with_unit("--memory", text, units, "a size with its unit: 64GB, 500MB");
-  };
-  app.add_option_function<std::string>("--memory", read_memory,
-                                       "memory of a rank, for the least number of ranks: 64GB")
-      ->option_text("SIZE");
-  const auto read_rate = [&m](const std::string& text) {
-    static const Unit units[] = {{"gb", 1e9}, {"tb", 1e12}};
-    m.memory_rate =
-        with_unit("--memory-bandwidth", text, units, "a rate with its unit: 200GB, 1.5TB (a second)");
-  };
-  app.add_option_function<std::string>(
-         "--memory-bandwidth", read_rate,
-         "memory of a rank, bytes read and written per second: 200GB; default: measured here")
-      ->option_text("RATE");
+  add_with_unit(app, "--memory", m.memory, {{"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}}, "SIZE",
+                "memory of a rank, for the least number of ranks: 64GB", "a size with its unit: 64GB, 500MB");
+  add_with_unit(app, "--memory-bandwidth", m.memory_rate, {{"gb", 1e9}, {"tb", 1e12}}, "RATE",
+                "memory of a rank, bytes read and written per second: 200GB; default: measured here",
+                "a rate with its unit: 200GB, 1.5TB (a second)");
 }
 
 void add_shape_options(CLI::App& app, PlanOptions& o) {

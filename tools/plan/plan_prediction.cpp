@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "plan_prediction.hpp"
 
-#include "plan_traffic.hpp"
-
 #include <sar/core/error.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>

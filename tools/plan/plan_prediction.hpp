@@ -4,9 +4,9 @@
 #pragma once
 
 #include "plan_options.hpp"
+#include "plan_rates.hpp"
 #include "plan_shape.hpp"
 #include "plan_traffic.hpp"
-#include "plan_trial.hpp"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Local. The rates that a plan is made of, and their file.
+/// The rates that a plan is made of, how they are measured, and their file.
 #pragma once
 
 #include "plan_traffic.hpp"
+#include "source_widths.hpp"
+#include "train/options/train_options.hpp"
+
+#include <sar/comm/communicator.hpp>
 
 #include <string>
 #include <vector>
@@ -44,10 +48,34 @@ struct Rates {
   [[nodiscard]] double memory_rate() const { return 2 * copied_bytes; }
 };
 
-/// Returns the text of a file of rates, in JSON.
+/// Local. Returns the text of a file of rates, in JSON.
 std::string to_text(const Rates& rates);
-/// Returns the rates of a text, which was read from `file`. Throws InputError for what to_text() does not
-/// write.
+/// Local. Returns the rates of a text, which was read from `file`. Throws InputError for what to_text() does
+/// not write.
 Rates parse_rates(const std::string& text, const std::string& file);
+
+// Rates are measured on this machine, by a short training of the model on a small generated graph of the same
+// shape. The training runs the code of `train`.
+
+/// Returns one line with the model and everything else that the rates depend on.
+std::string describe_model(const TrainOptions& o, const Widths& widths);
+
+/// Local. Measures what is counted in bytes and numbers, by trainings of this process alone on at most
+/// `nodes` nodes of in-degree `degree`.
+Rates measure_memory(const TrainOptions& o, const Widths& widths, double nodes, double degree);
+
+/// Collective. Measures the rates by trainings on at most `nodes` nodes of in-degree `degree`, with sparse
+/// features if some are stored: each rank alone (about two seconds), then all ranks together, with the same
+/// parts, with the same parts in small stages, and with very small parts. The additional time of the joint
+/// trainings is the cost of the exchange. On one rank the exchange is estimated as three copies of each
+/// received byte and one copy of each byte that a stage adds to.
+Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Widths& widths, double nodes,
+                    double degree);
+
+/// Collective. Reads the rates from `file`; if there is no such file, measures the rates and writes them
+/// there. An empty name means: measure. All ranks get the rates of rank 0. Throws InputError, the same on
+/// every rank, if the file has no rates or rates of another model, or cannot be written.
+Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
+                      const Widths& widths, double nodes, double degree);
 
 }  // namespace sar::tools

@@ -4,14 +4,13 @@
 #include "formats/open_source.hpp"
 #include "program.hpp"
 
+#include <sar/core/text.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -144,11 +143,14 @@ GraphShape shape_of_directory(const PlanOptions& o) {
                    .edges = real_of(edges.num_edges),
                    .widths = {.classes = o.train.num_classes}};
   Widths& widths = shape.widths;
-  if (const DataField* features = field_called("features", "feat", nodes.unread, o.train.data)) {
+  const auto find = [&](const char* key, const char* other) {
+    return find_field(nodes.unread, o.train.data.fields, key, {key, other}, shape.name);
+  };
+  if (const DataField* features = find("features", "feat")) {
     widths.features = features->row_size();
     widths.stored = stored_in_parts(path, description, *features, o.train.data.sparse_features);
   }
-  const DataField* labels = field_called("labels", "label", nodes.unread, o.train.data);
+  const DataField* labels = find("labels", "label");
   if (widths.classes == 0 && labels != nullptr) widths.classes = count_classes(path, description, *labels);
   for (int p = 0; p < description.num_parts; ++p)
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
@@ -156,9 +158,7 @@ GraphShape shape_of_directory(const PlanOptions& o) {
                            real_of(count_cut(path, description, p)), 0});
   // only the total halo is known: divided in proportion to the cuts
   const auto info = description.info.find("halo_nodes");
-  double halo = -1;
-  if (info != description.info.end())
-    std::from_chars(info->second.data(), info->second.data() + info->second.size(), halo);
+  const double halo = info == description.info.end() ? -1 : to_number<double>(info->second).value_or(-1);
   require<InputError>(
       halo >= 0 || o.halo_fraction >= 0, path,
       ": the partition does not say its halo_nodes, expected one that partition wrote, or --halo-fraction");
@@ -174,14 +174,15 @@ GraphShape shape_of_built_in(const Communicator& comm, const PlanOptions& o) {
   constexpr double most_edges = 1e8;
   SbmOptions sbm = o.train.sbm;
   if (o.train.graph == BuiltInGraph::karate)
-    return random_parts({"karate", 34, 156, {34, 2}, {}, {}}, o.machine.ranks);
+    return random_parts(
+        {.name = "karate", .nodes = 34, .edges = 156, .widths = {.features = 34, .classes = 2}},
+        o.machine.ranks);
   if (o.edges > 0) sbm.degree = real_of(o.edges) / real_of(sbm.nodes);
-  GraphShape shape{"sbm",
-                   real_of(sbm.nodes),
-                   sbm.degree * real_of(sbm.nodes),
-                   {sbm.features, std::max(sbm.classes, o.train.num_classes)},
-                   {},
-                   {}};
+  GraphShape shape{
+      .name = "sbm",
+      .nodes = real_of(sbm.nodes),
+      .edges = sbm.degree * real_of(sbm.nodes),
+      .widths = {.features = sbm.features, .classes = std::max(sbm.classes, o.train.num_classes)}};
   if (o.halo_fraction >= 0 || shape.edges > most_edges)
     return random_parts(std::move(shape), o.machine.ranks);
   GraphShape counted = shape_of_source(*sbm_source(comm, sbm), o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan_trial.hpp"
+#include "plan_rates.hpp"
 
 #include "train/train_graph.hpp"
 #include "train/train_label_steps.hpp"
@@ -9,7 +9,6 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -87,10 +86,8 @@ class Trial {
     std::vector<GraphRelations> relations = generate_relations(graph, data, o);
     if (o.model.attention_dropout == 0) graph.drop_edge_ids();
     loaded_.emplace(TrainingGraph{.data = std::move(data),
-                                  .edges = {},
                                   .graph = std::move(graph),
                                   .relations = std::move(relations),
-                                  .node_types = {},
                                   .model = o.model,
                                   .gen = Generator(o.seed)});
     loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());

@@ -222,7 +222,6 @@ NeighborSampler make_sampler(const TrainingGraph& g, const TrainOptions& o, std:
   const SampleOptions& s = o.sample;
   NeighborSamplerOptions options{.method = s.is_labor() ? NeighborMethod::labor : NeighborMethod::uniform,
                                  .replace = s.replace,
-                                 .prob = {},
                                  .redraw = s.redraw,
                                  .seed = seed};
   if (s.by_weight) {

@@ -10,7 +10,6 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdio>
@@ -209,12 +208,8 @@ Checkpoints::Checkpoints(const TrainOptions& o, const TrainingGraph& loaded, Pro
     : comm_(loaded.graph.comm()),
       input_(*loaded.input),
       progress_(progress),
-      directory_(o.checkpoint),
-      every_(o.checkpoint_every),
-      epochs_(o.epochs),
-      every_batches_(o.checkpoint_batches),
-      speaks_(comm_.rank() == 0),
-      lr_(o.lr) {
+      o_(o),
+      speaks_(comm_.rank() == 0) {
   if (o.checkpoint.empty()) return;
   run_ = describe(o, loaded);
   checkpointer_.emplace(comm_, o.checkpoint,
@@ -229,49 +224,46 @@ Checkpoints::Checkpoints(const TrainOptions& o, const TrainingGraph& loaded, Pro
     std::printf("no checkpoint in %s: starting from the beginning\n", o.checkpoint.c_str());
 }
 
-void Checkpoints::require_same(const std::string& option, const CheckpointInfo& info) const {
-  const std::string& value = run_.at(option);
-  const auto found = info.extra.find(option);
-  require<InputError>(found != info.extra.end(), last_, ": the metadata have no 'extra.", option,
+const std::string& Checkpoints::extra_of(const CheckpointInfo& info, const std::string& key) const {
+  const auto found = info.extra.find(key);
+  require<InputError>(found != info.extra.end(), last_, ": the metadata have no 'extra.", key,
                       "', expected a checkpoint that train has written");
-  require<InputError>(found->second == value, last_, ": made with ", option, " ", found->second,
-                      ", expected ", value, " as in this run");
+  return found->second;
+}
+
+void Checkpoints::require_same(const std::string& option, const CheckpointInfo& info) const {
+  const std::string &value = run_.at(option), &found = extra_of(info, option);
+  require<InputError>(found == value, last_, ": made with ", option, " ", found, ", expected ", value,
+                      " as in this run");
 }
 
 CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRScheduler* schedule) {
   if (last_.empty()) return {};
   const CheckpointInfo made = checkpointer_->info(last_, optimizer);
-  for (const auto& [option, value] : run_)
-    if (epochs_ > 0 || (option != "--schedule" && !option.ends_with(hash_of)))  // cosine depends on --epochs
-      require_same(option, made);
+  for (const auto& [option, value] : run_)  // cosine of --schedule depends on --epochs
+    if (o_.epochs > 0 || (option != "--schedule" && !option.ends_with(hash_of))) require_same(option, made);
   CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
-  const auto extra = [&](const char* key) {
-    const auto found = info.extra.find(key);
-    require<InputError>(found != info.extra.end(), last_, ": the metadata have no 'extra.", key,
-                        "', expected a checkpoint that train has written");
-    return found->second;
-  };
   if (input_.has_learnable_rows()) {
-    const std::string rows = extra("embedding");
+    const std::string& rows = extra_of(info, "embedding");
     require<InputError>(is_name_of_rows(rows), last_, ": extra.embedding is '", rows,
                         "', expected a name as ", name_of_rows(info.epoch, 0));
-    input_.load(directory_ + "/" + rows);
+    input_.load(o_.checkpoint + "/" + rows);
   }
-  require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
+  require<InputError>(o_.epochs == 0 || info.epoch <= o_.epochs, last_, ": ", info.epoch,
                       " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
-                      epochs_);
-  if (schedule != nullptr && epochs_ > 0) checkpointer_->load(last_, model, optimizer, *schedule);
+                      o_.epochs);
+  if (schedule != nullptr && o_.epochs > 0) checkpointer_->load(last_, model, optimizer, *schedule);
   const Index batch = EpochProgress::from_checkpoint(info.extra, last_).batch;
   progress_.resume(info.epoch, info.extra, last_);
   if (speaks_)
     std::printf("resuming from %s, after epoch %d%s\n", last_.c_str(), info.epoch,
                 batch > 0 ? concat(" and ", batch, " batches of the next").c_str() : "");
-  const std::string now = concat(lr_), before = extra("--lr");
-  if (before != now && epochs_ > 0) {
+  const std::string now = concat(o_.lr), before = extra_of(info, "--lr");
+  if (before != now && o_.epochs > 0) {
     if (schedule != nullptr) {
-      schedule->set_base_lr(lr_);
+      schedule->set_base_lr(o_.lr);
     } else {
-      optimizer.set_lr(lr_);
+      optimizer.set_lr(o_.lr);
     }
     if (speaks_) std::printf("continuing with --lr %s instead of %s\n", now.c_str(), before.c_str());
   }
@@ -280,13 +272,13 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
 
 void Checkpoints::epoch_done(int epoch, const Module& model, Optimizer& optimizer,
                              const LRScheduler* schedule) const {
-  if (checkpointer_ && (epoch % every_ == 0 || progress_.is_done()))
+  if (checkpointer_ && (epoch % o_.checkpoint_every == 0 || progress_.is_done()))
     save(epoch, 0, model, optimizer, schedule, {});
 }
 
 void Checkpoints::batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
                              const LRScheduler* schedule) const {
-  if (!checkpointer_ || every_batches_ == 0 || now.batch % every_batches_ != 0) return;
+  if (!checkpointer_ || o_.checkpoint_batches == 0 || now.batch % o_.checkpoint_batches != 0) return;
   save(epoch - 1, now.batch, model, optimizer, schedule, now.to_checkpoint());
 }
 
@@ -295,13 +287,13 @@ void Checkpoints::remove_embeddings(int epoch, const std::string& but) const {
   namespace fs = std::filesystem;
   if (comm_.rank() != 0) return;
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory_, ignored)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(o_.checkpoint, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(rows_prefix) || name == but) continue;
     const std::string number =
         name.substr(rows_prefix.size(), name.find('-', rows_prefix.size()) - rows_prefix.size());
     const bool is_kept = number != epoch_text(epoch) &&
-                         fs::exists(directory_ + "/checkpoint-" + number + ".safetensors", ignored);
+                         fs::exists(o_.checkpoint + "/checkpoint-" + number + ".safetensors", ignored);
     if (!is_kept) fs::remove_all(entry.path(), ignored);
   }
 }
@@ -310,10 +302,10 @@ void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& o
                        const LRScheduler* schedule, std::map<std::string, std::string> extra) const {
   extra.merge(progress_.to_checkpoint());
   extra.insert(run_.begin(), run_.end());
-  extra["--lr"] = concat(lr_);
+  extra["--lr"] = concat(o_.lr);
   const std::string embedding = name_of_rows(epoch, batch);
   if (input_.has_learnable_rows()) {
-    input_.save(directory_ + "/" + embedding);
+    input_.save(o_.checkpoint + "/" + embedding);
     extra["embedding"] = embedding;
   }
   if (schedule != nullptr) {

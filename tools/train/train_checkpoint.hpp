@@ -14,13 +14,12 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace sar::tools {
 
 class Checkpoints {
  public:
-  /// `loaded`, `progress` and `average`, which may be null, must outlive this. Throws InputError if
+  /// `o`, `loaded`, `progress` and `average`, which may be null, must outlive this. Throws InputError if
   /// checkpoints exist and the run does not resume from them.
   Checkpoints(const TrainOptions& o, const TrainingGraph& loaded, Progress& progress, WeightAverage* average);
 
@@ -39,6 +38,7 @@ class Checkpoints {
   void epoch_done(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule) const;
 
  private:
+  [[nodiscard]] const std::string& extra_of(const CheckpointInfo& info, const std::string& key) const;
   void require_same(const std::string& option, const CheckpointInfo& info) const;
   void save(int epoch, Index batch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
             std::map<std::string, std::string> extra) const;
@@ -47,13 +47,10 @@ class Checkpoints {
   const Communicator& comm_;
   NodeInput& input_;
   Progress& progress_;
-  std::string directory_;
+  const TrainOptions& o_;
 
   std::optional<Checkpointer> checkpointer_;
-  int every_, epochs_;
-  Index every_batches_;
   bool speaks_;
-  double lr_;
   std::map<std::string, std::string> run_;
   std::string last_;
 };

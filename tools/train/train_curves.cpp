@@ -6,15 +6,11 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
-#include <limits>
 #include <system_error>
-#include <utility>
 
 namespace sar::tools {
 Curves::Curves(const TrainOptions& o, int first_epoch)

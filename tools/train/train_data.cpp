@@ -10,11 +10,8 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <iostream>
 #include <limits>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>

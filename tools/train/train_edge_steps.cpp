@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train_edge_steps.hpp"
 
-#include "train_predict.hpp"
-
 #include <algorithm>
-#include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <utility>
 
@@ -27,6 +25,22 @@ Array<Index> repeat(std::span<const Index> values, Index k) {
   Array<Index> repeated;
   for (const Index value : values) repeated.insert(repeated.end(), static_cast<std::size_t>(k), value);
   return repeated;
+}
+
+/// Calls take(begin, count) for ranges of at most `chunk` of `size` elements, equally often on every rank.
+/// Collective, as is `take`.
+template <class Take>
+void for_each_chunk_of(const Communicator& comm, Index size, Index chunk, const Take& take) {
+  const Index chunks = comm.all_reduce((size + chunk - 1) / chunk, ReduceOp::max);
+  for (Index i = 0; i < chunks; ++i) {
+    const Index begin = std::min(size, i * chunk);
+    take(begin, std::min(chunk, size - begin));
+  }
+}
+
+/// A part of some values, which may be missing.
+std::span<const Index> slice_of(std::span<const Index> values, Index begin, Index count) {
+  return values.empty() ? values : values.subspan(begin, count);
 }
 
 Array<Index> all_of(const TaskEdges& part) {
@@ -53,23 +67,13 @@ EdgeLabels labels_of(const TaskEdges& part, std::span<const Index> positions, La
   return of;
 }
 
-RelationEdges relation_edges_of(const TaskEdges& part) {
-  RelationEdges edges;
-  edges.src.assign(part.src().begin(), part.src().end());
-  edges.dst.assign(part.dst().begin(), part.dst().end());
-  edges.rels = part.types;
-  edges.rels.resize(edges.src.size(), 0);
-  return edges;
-}
-
-/// Those of training, validation and test.
-RelationEdges edges_of(const EdgeTask& task) {
+RelationEdges edges_of(std::initializer_list<const TaskEdges*> parts) {
   RelationEdges all;
-  for (const TaskEdges* part : {&task.train, &task.valid, &task.test}) {
-    const RelationEdges some = relation_edges_of(*part);
-    all.src.insert(all.src.end(), some.src.begin(), some.src.end());
-    all.rels.insert(all.rels.end(), some.rels.begin(), some.rels.end());
-    all.dst.insert(all.dst.end(), some.dst.begin(), some.dst.end());
+  for (const TaskEdges* part : parts) {
+    all.src.insert(all.src.end(), part->src().begin(), part->src().end());
+    all.dst.insert(all.dst.end(), part->dst().begin(), part->dst().end());
+    all.rels.insert(all.rels.end(), part->types.begin(), part->types.end());
+    all.rels.resize(all.src.size(), 0);
   }
   return all;
 }
@@ -124,7 +128,7 @@ EdgeSteps::EdgeSteps(TrainingGraph& g, const TrainOptions& o)
   if (is_link())
     eval_negatives_.emplace(graph_,
                             negative_options(o.task.eval_negatives, o.seed + 1, task_.of_graph, task_));
-  if (o.task.filtered_ranks) known_.emplace(graph_, edges_of(task_));
+  if (o.task.filtered_ranks) known_.emplace(graph_, edges_of({&task_.train, &task_.valid, &task_.test}));
   if (o.epochs == 0) return;
   train_on(o.mfg || !o.sample.fan_outs.empty() ? make_batches() : make_whole_epochs());
 }
@@ -226,34 +230,28 @@ Variable EdgeSteps::loss(const Batch& batch) {
 
 Tensor EdgeSteps::numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
                              std::span<const Index> types) const {
-  constexpr Index chunk = chunk_pairs;
   const Index width = is_link() ? 1 : task_.num_classes, pairs = std::ssize(src);
   Tensor numbers({pairs, width});
-  const Index chunks = comm_.all_reduce((pairs + chunk - 1) / chunk, ReduceOp::max);
-  for (Index i = 0; i < chunks; ++i) {
-    const Index begin = std::min(pairs, i * chunk), count = std::min(pairs, begin + chunk) - begin;
-    const auto part = [&](std::span<const Index> of) { return of.empty() ? of : of.subspan(begin, count); };
-    const NodePairs some(comm_, data_.book, part(src), part(dst), graph_.options());
-    const std::span<const Index> of_types = part(types);
+  for_each_chunk_of(comm_, pairs, chunk_pairs, [&](Index begin, Index count) {
+    const NodePairs some(comm_, data_.book, slice_of(src, begin, count), slice_of(dst, begin, count),
+                         graph_.options());
+    const std::span<const Index> of_types = slice_of(types, begin, count);
     const Tensor values =
         model_(some.src(h), some.dst(h), Array<Index>(of_types.begin(), of_types.end())).value();
     if (count > 0) std::copy_n(values.data(), values.size(), numbers.row(begin));
-  }
+  });
   return numbers;
 }
 
 Tensor EdgeSteps::numbers_of_drawn(const Variable& h, const TaskEdges& part, std::uint64_t epoch) const {
   const Index k = o_.task.eval_negatives, edges = part.edges.size();
-  const Index chunk = std::max<Index>(1, chunk_pairs / k);  // edges
-  const Index chunks = comm_.all_reduce((edges + chunk - 1) / chunk, ReduceOp::max);
   Tensor numbers({edges * k, Index{1}});
-  for (Index i = 0; i < chunks; ++i) {
-    const Index begin = std::min(edges, i * chunk), count = std::min(edges, begin + chunk) - begin;
-    const auto some = [&](std::span<const Index> of) { return of.empty() ? of : of.subspan(begin, count); };
+  for_each_chunk_of(comm_, edges, std::max<Index>(1, chunk_pairs / k), [&](Index begin, Index count) {
+    const auto some = [&](std::span<const Index> of) { return slice_of(of, begin, count); };
     const NodePairList drawn = draw(*eval_negatives_, some(part.src()), some(part.edges.id), epoch);
     const Tensor values = numbers_of(h, drawn.src, drawn.dst, repeat(some(part.types), k));
     if (count > 0) std::copy_n(values.data(), values.size(), numbers.row(begin * k));
-  }
+  });
   return numbers;
 }
 
@@ -301,7 +299,7 @@ void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::ui
 
 RankMetrics EdgeSteps::rank_among_all(const Variable& h, const TaskEdges& part) const {
   return rank_metrics(
-      filtered_ranks(*model_.relations(), graph_, h.value(), relation_edges_of(part), *known_, task_.rows),
+      filtered_ranks(*model_.relations(), graph_, h.value(), edges_of({&part}), *known_, task_.rows),
       std::vector<Index>{o_.task.hits_k}, comm_);
 }
 

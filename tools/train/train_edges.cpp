@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <iostream>
 #include <limits>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace sar::tools {
 namespace {

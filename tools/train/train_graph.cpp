@@ -2,20 +2,12 @@
 #include "train_graph.hpp"
 
 #include "train_data.hpp"
-#include "train_memory.hpp"
-#include "train_relation.hpp"
 
 #include <sar/core/files/file.hpp>
-#include <sar/data.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
-#include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <iostream>
 #include <limits>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -207,7 +199,6 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
                        .edges = std::move(edges),
                        .graph = std::move(graph),
                        .relations = std::move(relations),
-                       .node_types = {},
                        .features = std::move(features),
                        .clusters = std::move(clusters),
                        .model = o.model,
@@ -237,7 +228,6 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
   std::vector<TypeRows> types;
   for (NodeTypeData& nodes : loaded.node_types) {
     TypeRows& rows = types.emplace_back(TypeRows{.name = nodes.name,
-                                                 .features = {},
                                                  .book = nodes.book,
                                                  .original_ids = nodes.original_ids,
                                                  .ids_are_original = nodes.ids_are_original,
@@ -338,13 +328,8 @@ TrainingGraph train_on_samples(const Communicator& comm, const TrainOptions& o, 
                                SampleTask samples) {
   Graph graph(comm, data.book, data.book, EdgeList{}, /*is_block=*/true, o.graph_options, data.original_ids,
               data.original_ids);
-  TrainingGraph loaded{.data = std::move(data),
-                       .edges = {},
-                       .graph = std::move(graph),
-                       .relations = {},
-                       .node_types = {},
-                       .model = o.model,
-                       .samples = std::move(samples)};
+  TrainingGraph loaded{
+      .data = std::move(data), .graph = std::move(graph), .model = o.model, .samples = std::move(samples)};
   loaded.start_run(o);
   return loaded;
 }

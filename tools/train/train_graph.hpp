@@ -18,7 +18,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace sar::tools {
@@ -34,10 +33,10 @@ struct SampleTask {
 struct TrainingGraph {
   /// Typed graph: of the homogeneous form, with labels of the category only. Graph samples: a row each.
   NodeData data;
-  EdgeTask edges;
+  EdgeTask edges = {};
   Graph graph;
-  std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
-  std::vector<TypeRows> node_types;       ///< of a typed graph; otherwise the input is data.features or
+  std::vector<GraphRelations> relations = {};   ///< one element, or none if the model has no relations
+  std::vector<TypeRows> node_types = {};        ///< of a typed graph; otherwise the input is data.features or
   Variable features = {};                       ///< these, with --bfloat16-features
   Array<std::int32_t> clusters = {};            ///< of each node of this rank, for --clusters
   ModelDescription model;                       ///< including the numbers of types
@@ -74,5 +73,14 @@ TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Hea
 /// Collective. Returns the training on graph samples, whose rows are those of `data`, and starts its run.
 TrainingGraph train_on_samples(const Communicator& comm, const TrainOptions& o, NodeData data,
                                SampleTask samples);
+
+// Checks before a training that it fits in memory. Each throws InputError, the same on every rank.
+
+/// Collective. Parameters and rows of the model `m`.
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelDescription& m,
+                             const NodeData& data, Index in_feats, Index num_classes, Index num_types);
+
+/// Collective. The negative pairs of a step, and the scores of an evaluation.
+void require_memory_of_pairs(const Communicator& comm, const TrainOptions& o, const EdgeTask& edges);
 
 }  // namespace sar::tools

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 namespace sar::tools {
 namespace {

@@ -20,7 +20,7 @@ namespace sar::tools {
 /// The nodes of one type of a typed graph on this rank. Their rows come after those of the types before.
 struct TypeRows {
   std::string name;
-  Variable features;  ///< [local nodes of the type, width]; undefined: learnable rows (--embedding)
+  Variable features = {};  ///< [local nodes of the type, width]; undefined: learnable rows (--embedding)
   PartitionBook book;
   Array<Index> original_ids;  ///< within the type; keys of the random draws of learnable rows
   bool ids_are_original = true;

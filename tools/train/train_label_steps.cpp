@@ -153,7 +153,7 @@ std::vector<Scores> SampleSteps::scores() {
 }
 
 void SampleSteps::write_predictions() {
-  predict_graphs(comm_, o_, scores_of_all(*make_ordered_sample_batches(g_, o_, Which::all)), data_);
+  predict_nodes(o_, scores_of_all(*make_ordered_sample_batches(g_, o_, Which::all)), graph_, data_);
 }
 
 }  // namespace sar::tools

@@ -8,29 +8,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include <sys/resource.h>
-
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <span>
 #include <sstream>
 #include <system_error>
-#include <utility>
 
 namespace sar::tools {
 namespace {
-
-long long integer(Index x) {
-  return x;
-}
-
-double megabytes(std::uint64_t bytes) {
-  return static_cast<double>(bytes) / 1e6;
-}
 
 /// ", 7 classes", ", 112 labels a node, loss bce".
 std::string describe_labels(const NodeData& data, const TaskOptions& o) {
@@ -203,7 +189,7 @@ void Log::epoch(const Epoch& e, const RunResult& result) {
   if (!o_.has_several_runs()) {
     std::printf("epoch %4d/%d  loss %.6f", e.epoch, o_.epochs, e.loss);
     print(e.scores);
-    if (e.seeds > 0) std::printf("  %lld batches, %.0f seeds/s", integer(e.batches), e.seeds_per_second);
+    if (e.seeds > 0) std::printf("  %td batches, %.0f seeds/s", e.batches, e.seeds_per_second);
     std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, megabytes(e.peak_bytes),
                 result.seconds / e.epoch * (o_.epochs - e.epoch));
     std::fflush(stdout);
@@ -257,9 +243,7 @@ std::string describe_best(const TrainOptions& o, const RunResult& result) {
 
 void Log::summary(const TrainingGraph& loaded, const RunResult& result,
                   const nlohmann::ordered_json& groups) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto rss = comm_.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
+  const std::uint64_t rss = max_resident_bytes(comm_);
   const auto graph_bytes =
       comm_.all_reduce(static_cast<std::uint64_t>(loaded.graph.index_bytes()), ReduceOp::max);
   if (speaks_) {

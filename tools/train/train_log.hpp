@@ -15,11 +15,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>

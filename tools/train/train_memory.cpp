@@ -2,7 +2,7 @@
 
 // Counts of numbers in double precision, so that no product of sizes overflows.
 
-#include "train_memory.hpp"
+#include "train_graph.hpp"
 
 #include "program.hpp"
 

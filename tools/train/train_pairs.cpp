@@ -5,11 +5,10 @@
 #include "train_predict.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/text.hpp>
 #include <sar/data.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -43,9 +42,7 @@ void write_as_text(const std::string& array, const std::string& text) {
     file.read<real>(begin * file.row_size(), end * file.row_size(), values);
     std::string lines;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      std::array<char, 32> digits{};
-      const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), values[i]);
-      lines.append(digits.data(), written.ptr);
+      lines += exact_text(values[i]);
       lines += static_cast<Index>(i + 1) % file.row_size() == 0 ? '\n' : ' ';
     }
     out.write(lines.data(), lines.size());

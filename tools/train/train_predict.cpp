@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
-#include <string>
 #include <system_error>
 
 namespace sar::tools {
@@ -75,13 +74,15 @@ Tensor positive_labels(const Tensor& logits) {
 
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const Graph& graph, const NodeData& data,
                         std::span<const TypeRows> types) {
+  const auto write = [&](const std::string& name, const Tensor& rows, std::span<const Index> ids,
+                         bool ids_are_original) {
+    write_predictions(graph.comm(), o.predict + name + ending(ids_are_original), rows, ids);
+    remove_other_order(graph.comm(), o, ids_are_original, "/edge_index.npy", {name.c_str()});
+  };
   for (const TypeRows& nodes : types)
-    write_predictions(graph.comm(),
-                      o.predict + "/embeddings." + escaped(nodes.name) + ending(nodes.ids_are_original),
-                      h.slice_rows(nodes.first_row, nodes.end_row), nodes.original_ids);
-  if (types.empty())
-    write_predictions(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h,
-                      graph.dst_ids());
+    write("/embeddings." + escaped(nodes.name), h.slice_rows(nodes.first_row, nodes.end_row),
+          nodes.original_ids, nodes.ids_are_original);
+  if (types.empty()) write("/embeddings", h, graph.dst_ids(), data.ids_are_original);
 }
 
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids) {
@@ -131,14 +132,6 @@ void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor
   predict_labels(comm, o.predict + "/edge_", numbers, ids, o.task.labels, ending(ids_are_original));
   remove_other_order(comm, o, ids_are_original, "/edge_index.npy",
                      {"/edge_values", "/edge_logits", "/edge_labels"});
-}
-
-void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
-                    const NodeData& data) {
-  predict_labels(comm, o.predict + "/", scores, data.original_ids, data.label_type,
-                 ending(data.ids_are_original));
-  if (o.draw_split)
-    write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, data.original_ids);
 }
 
 void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,

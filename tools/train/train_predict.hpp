@@ -30,7 +30,7 @@ void write_predictions(const Communicator& comm, const std::string& path, const 
 /// too: split.npy int64 [nodes], 0 training, 1 validation, 2 test, -1 none. If the dataset has no original
 /// ids, row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so
 /// on. With `types`, logits and labels are for the category, row = id within the type, and
-/// embeddings.<type>.npy has the nodes of each type.
+/// embeddings.<type>.npy has the nodes of each type. Of graph samples, there is a row for each graph.
 void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,
                    std::span<const TypeRows> types = {});
 
@@ -38,11 +38,6 @@ void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, con
 /// embeddings.<type>.npy of each, with rows as above.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const Graph& graph, const NodeData& data,
                         std::span<const TypeRows> types = {});
-
-/// Collective. Writes logits.npy and labels.npy, or values.npy, and a split that was drawn, as predict_nodes,
-/// with a row for each graph. `scores` [graphs of this rank, classes or T].
-void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
-                    const NodeData& data);
 
 /// Collective. Throws InputError, the same on every rank, unless ids are 0 .. edges - 1, the rows of the
 /// files.

@@ -2,13 +2,12 @@
 
 // The edges of the task are translated to global ids of the homogeneous form before that exists: a rank's
 // nodes are there type after type. So make_edge_task() serves graphs with and without types.
-#include "train_relation.hpp"
+#include "train_edges.hpp"
 
 #include "program.hpp"
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 namespace sar::tools {
 namespace {

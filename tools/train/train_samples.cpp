@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "train_samples.hpp"
 
-#include "formats/samples/read_samples.hpp"
+#include "formats/samples/sample_tables.hpp"
 #include "program.hpp"
 #include "train_data.hpp"
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace sar::tools {
 namespace {

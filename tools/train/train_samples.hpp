@@ -10,7 +10,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <memory>
 #include <optional>
 #include <vector>
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "train_steps.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 namespace sar::tools {
 

@@ -4,7 +4,6 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/atoms/potentials/potential.hpp>
 
-#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <string>

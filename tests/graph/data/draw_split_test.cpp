@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 using namespace sar;
@@ -122,7 +123,11 @@ TEST_CASE("parts of a split as text") {
     CHECK(parse_split_part(text).text() == text);
   CHECK(parse_split_part("1").count == 1);
   CHECK(parse_split_part("1.0").share == 1);
-  for (const char* text : {"", "all", "-1", "1.5", "20/", "/class", "rest/class", "20 /class"})
+  for (const auto& [signed_text, text] :
+       {std::pair{"+0.6", "0.6"}, {"+500", "500"}, {"+20/class", "20/class"}})
+    CHECK(parse_split_part(signed_text).text() == text);
+  for (const char* text :
+       {"", "all", "+", "+-1", "++1", "-1", "1.5", "20/", "/class", "rest/class", "20 /class"})
     CHECK(thrown<InputError>([&] {
             parse_split_part(text);
           }).find(concat("'", text, "', expected a share as 0.6")) == 0);

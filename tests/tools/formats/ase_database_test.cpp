@@ -2,7 +2,7 @@
 
 /// Databases of ASE: the same structures as in extended XYZ, keys and data as labels, and what is refused.
 #include "formats/atoms/ase_database.hpp"
-#include "formats/atoms/read_structures.hpp"
+#include "formats/atoms/atom_dataset.hpp"
 #include "support/damage.hpp"
 
 #include <nlohmann/json.hpp>

@@ -169,6 +169,11 @@ TEST_CASE("columns that the options name, and headers that do not fit") {
   CHECK(named.edge_data.at("rating") == std::vector<double>{5, 1});
   options.fields = {{"edge_labels", "label"}, {"edge_type", "label"}};
   CHECK(read_text(comm, "src,dst,label\n0,1,3\n", options).edge_data.at("label") == std::vector<double>{3});
+  options.fields = {{"edge_train_mask", "is_train"}};
+  CHECK(read_text(comm, "src,dst,is_train\n0,1,True\n1,0,False\n1,1,1\n", options).edge_data.at("is_train") ==
+        std::vector<double>{1, 0, 1});
+  CHECK(error_of(comm, "src,dst,is_train\n0,1,True\n1,0,yes\n", options)
+            .starts_with(": line 3: column 3 is 'yes', expected a finite number"));
   CHECK(error_of(comm, "# c\nsrc,dst,weight,split\n0,1,0.5\n") ==
         ": line 2: the header has 4 fields and the first edge has 3, expected as many; if the first column "
         "is row "

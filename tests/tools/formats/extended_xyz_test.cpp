@@ -37,6 +37,12 @@ struct Written {
   std::string path;
 };
 
+void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data) {
+  StructureWriter writer(comm, path);
+  writer.write(data);
+  writer.commit();
+}
+
 const std::string cubic = "Lattice=\"4 0 0 0 5 0 0 0 6\" ";
 const std::string columns = "Properties=species:S:1:pos:R:3:forces:R:3 ";
 

@@ -136,6 +136,20 @@ TEST_CASE("a table of nodes: types, missing values, texts with commas and lists"
   CHECK(labels[2] == 1);
 }
 
+TEST_CASE("flags of edges are 1 and 0") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  const std::string path = directory.path() + "/edges.parquet";
+  arrow::BooleanBuilder flags;
+  REQUIRE(flags.AppendValues(std::vector<bool>{true, false, true}).ok());
+  write_parquet(comm, path,
+                {{"src", integers({0, 1, 2})}, {"dst", integers({1, 2, 0})}, {"is_train", *flags.Finish()}},
+                2);
+  SourceOptions options;
+  options.fields = {{"edge_train_mask", "is_train"}};
+  CHECK(read(comm, path, options).edge_data.at("is_train") == std::vector<double>{1, 0, 1});
+}
+
 TEST_CASE("names of nodes, and what is wrong is one sentence") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);

@@ -7,7 +7,7 @@
 #include "support/thrown.hpp"
 
 #include <formats/open_source.hpp>
-#include <formats/samples/read_samples.hpp>
+#include <formats/samples/sample_tables.hpp>
 #include <sar/core/error.hpp>
 
 #include <doctest/doctest.h>

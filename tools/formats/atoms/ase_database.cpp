@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,12 +73,8 @@ std::vector<double> numbers_of_row(const Json& row, const char* name, std::size_
 }
 
 std::string text_of_numbers(const std::vector<double>& numbers) {
-  std::string text;
-  for (const double x : numbers) {
-    if (!text.empty()) text += ' ';
-    text += exact_text(x);
-  }
-  return text;
+  const auto text = [](double x) { return exact_text(x); };
+  return joined(numbers, text, " ");
 }
 
 Cell cell_of_row(const Json& row) {

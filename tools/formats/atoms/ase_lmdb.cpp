@@ -3,6 +3,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
+#include <sar/core/text.hpp>
 
 #include <lmdb.h>
 #include <zlib.h>
@@ -10,9 +11,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
-#include <system_error>
 
 namespace sar::formats {
 namespace {
@@ -71,10 +70,8 @@ class LmdbDatabase final : public AseDatabase {
     MDB_val key{}, value{};
     int code = 0;
     while ((code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
-      const char* const begin = static_cast<const char*>(key.mv_data);
-      Index id = 0;
-      const auto [end, wrong] = std::from_chars(begin, begin + key.mv_size, id);
-      if (wrong == std::errc() && end == begin + key.mv_size) ids.push_back(id);
+      const std::string_view text(static_cast<const char*>(key.mv_data), key.mv_size);
+      if (const auto id = sar::to_number<Index>(text)) ids.push_back(*id);
     }
     mdb_cursor_close(cursor);
     if (code != MDB_NOTFOUND) check(code);

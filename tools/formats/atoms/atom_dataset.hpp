@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// AtomDataset: structures of atoms with energies, forces and stresses.
+/// AtomDataset: structures of atoms with energies, forces and stresses, read whatever the format of their
+/// file.
 ///
 /// Room tools/formats/atoms: Structures of atoms, in extended XYZ and in databases of ASE: read in parts by
 /// all ranks, and written in extended XYZ.
 #pragma once
 
+#include <sar/comm/communicator.hpp>
 #include <sar/nn/atoms/cell.hpp>
 
 #include <cmath>
@@ -63,5 +65,10 @@ struct AtomLabelKeys {
   std::string energy, forces, stress;
   std::vector<std::string> others = {};  ///< keys that the program reads, too
 };
+
+/// Collective. Reads a database of ASE, by its first bytes or the end of its name, in the order of the ids of
+/// its rows; any other file as read_extended_xyz(). Labels are as there. Sets the format of the data. Throws
+/// InputError, the same on every rank, with the path and the line or the id of the row.
+AtomDataset read_structures(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys);
 
 }  // namespace sar::formats

@@ -359,11 +359,4 @@ void StructureWriter::commit() {
   });
 }
 
-void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data,
-                        const AtomDataset* labels) {
-  StructureWriter writer(comm, path);
-  writer.write(data, labels);
-  writer.commit();
-}
-
 }  // namespace sar::formats

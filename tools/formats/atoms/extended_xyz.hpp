@@ -37,8 +37,4 @@ class StructureWriter {
   std::optional<TemporaryFile> file_;  // on rank 0
 };
 
-/// Collective. Writes a file of these structures by a StructureWriter.
-void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data,
-                        const AtomDataset* labels = nullptr);
-
 }  // namespace sar::formats

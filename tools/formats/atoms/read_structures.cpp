@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "read_structures.hpp"
+#include "atom_dataset.hpp"
 
 #include "ase_database.hpp"
 #include "extended_xyz.hpp"
@@ -8,8 +8,6 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "ogb_links.hpp"
+#include "ogb_text.hpp"
 
 #include "formats/csv_table.hpp"
 #include "formats/packed/npz.hpp"
 #include "formats/packed/zip_file.hpp"
-#include "ogb_text.hpp"
 
 #include <sar/core/error.hpp>
 

@@ -6,7 +6,6 @@
 #include "formats/first_lines.hpp"
 #include "formats/packed/npz.hpp"
 #include "formats/packed/zip_file.hpp"
-#include "ogb_links.hpp"
 #include "ogb_text.hpp"
 
 #include <sar/core/error.hpp>

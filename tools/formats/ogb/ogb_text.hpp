@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The text files of OGB's folders: tables with one row for each node or edge, packed or not.
+/// The files of OGB's folders: tables with one row for each node or edge, packed or not, and lists of pairs.
 #pragma once
 
 #include "formats/edge_chunks.hpp"
@@ -10,7 +10,9 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,5 +73,22 @@ class OgbText {
   std::string folder_;
   Index block_bytes_;
 };
+
+// The splits of folders of link prediction: lists of pairs of nodes, and of knowledge graphs: lists of (head,
+// relation, tail) of several edge types.
+
+/// Collective. Whether the folder of a split has lists of pairs.
+bool has_pair_lists(const Communicator& comm, const std::string& split);
+
+/// A relation of a knowledge graph: its number in the lists, and the types of its heads and tails.
+struct ListedRelation {
+  Index number;
+  const NodeTypeData &heads, &tails;
+};
+
+/// Collective. The lists of training, validation and test: of pairs, or of the triples of one relation. There
+/// are `num_nodes` nodes of all types. Throws InputError, the same on every rank.
+std::vector<ListedPairs> read_pair_lists(const Communicator& comm, const std::string& split, Index num_nodes,
+                                         const std::optional<ListedRelation>& relation, Index block_bytes);
 
 }  // namespace sar::formats

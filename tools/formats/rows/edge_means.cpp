@@ -3,6 +3,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/data/columns.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -28,17 +29,13 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
   const std::vector<Index> edges = edges_with_data(list, first_added);
   const Index n = book.num_nodes(comm.rank()), begin = book.begin(comm.rank());
   std::vector<double> sums(static_cast<std::size_t>(n * width), 0), counts(static_cast<std::size_t>(n), 0);
-  const Index chunks = comm.all_reduce((std::ssize(edges) + chunk_edges - 1) / chunk_edges, ReduceOp::max);
-  for (Index c = 0; c < chunks; ++c) {
-    const Index first = std::min(std::ssize(edges), c * chunk_edges);
-    const Index count = std::min(std::ssize(edges), first + chunk_edges) - first;
-    const auto some =
-        std::span(edges).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  for_each_range(comm, std::ssize(edges), chunk_edges, [&](Index first, Index end) {
+    const std::span<const Index> some(edges.begin() + first, edges.begin() + end);
     const DataArray rows = read(some);
     comm.agree([&] {
       if (some.empty()) return;
       const Tensor values = rows.to_tensor();
-      for (Index i = 0; i < count; ++i) {
+      for (Index i = 0; i < end - first; ++i) {
         const Index edge = some[i], v = list.dst[edge] - begin;
         const real* row = values.data() + i * width;
         for (Index j = 0; j < width; ++j) {
@@ -51,7 +48,7 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
         ++counts[v];
       }
     });
-  }
+  });
   Tensor means({n, width});
   for (Index v = 0; v < n; ++v)
     for (Index j = 0; j < width; ++j)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "read_samples.hpp"
+#include "sample_tables.hpp"
 
-#include "formats/ogb/ogb_text.hpp"
 #include "formats/packed/text_file.hpp"
 #include "formats/packed/zip_file.hpp"
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// What readers of graph samples have in common: sizes of the graphs, who owns them, and tables with a row
-/// for each node, edge or graph. All functions are collective and throw InputError, the same on every rank.
+/// Datasets of many small graphs: the folders of the TU collection and of OGB's graph property prediction,
+/// and what their readers have in common: sizes of the graphs, who owns them, and tables with a row for each
+/// node, edge or graph. All functions are collective and throw InputError, the same on every rank.
+///
+/// Room tools/formats/samples: Readers of datasets of graph samples.
 #pragma once
 
 #include "formats/ogb/ogb_text.hpp"
@@ -71,6 +74,26 @@ struct SampleDataset {
   bool has_split = false;
   std::array<DataArray, 3> masks;  ///< of training, validation and test, if there is a split
 };
+
+/// Collective. Reads a folder, or a zip archive with one:
+///
+/// - TU: NAME_A.txt (edges i, j; nodes count from 1), NAME_graph_indicator.txt (the graph of each node, which
+///   must ascend; graphs may have no nodes), NAME_graph_labels.txt or NAME_graph_attributes.txt (preferred,
+///   unless `labels` is classes), and if they are there NAME_node_attributes.txt, NAME_node_labels.txt,
+///   NAME_edge_attributes.txt and NAME_edge_labels.txt. Labels of nodes and edges become one-hot columns
+///   behind the attributes, and labels of graphs the classes 0, 1, ... in the order of their numbers.
+/// - OGB: raw/num-node-list.csv.gz, raw/num-edge-list.csv.gz, raw/edge.csv.gz (nodes count from 0 in each
+///   graph), raw/graph-label.csv.gz (NaN or empty: missing), and if they are there raw/node-feat.csv.gz,
+///   raw/edge-feat.csv.gz (tables of integers stay integers) and split/<scheme>/{train,valid,test}.csv.gz.
+///
+/// Throws InputError, the same on every rank: for a path that is neither; files that are missing or do not
+/// agree in their numbers of rows; an edge between two graphs or whose end is no node;
+/// numbers that are missing or not finite.
+SampleDataset read_samples(const Communicator& comm, const std::string& path, const SourceOptions& options,
+                           LabelType labels);
+
+/// Local. Whether a folder or zip archive has the files of a TU dataset.
+bool is_tu_dataset(const std::string& path);
 
 /// Collective. Reads a dataset; `folder` has raw/ and perhaps split/. Throws InputError as read_samples.
 SampleDataset read_ogb_samples(const Communicator& comm, const std::string& folder,

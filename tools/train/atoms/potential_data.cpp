@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "train/atoms/potential_data.hpp"
+#include "train/atoms/potential_steps.hpp"
 
 #include "formats/atoms/raw_structures.hpp"
-#include "formats/atoms/read_structures.hpp"
 #include "program.hpp"
 #include "train/atoms/structure_checks.hpp"
-#include "train/atoms/structure_errors.hpp"
 #include "train/train_checkpoint.hpp"
 #include "train/train_data.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <memory>

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "train/atoms/potential_energies.hpp"
+#include "train/atoms/potential_steps.hpp"
 
 #include "program.hpp"
-#include "train/atoms/structure_values.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
-#include <limits>
 #include <set>
 #include <span>
 #include <string>

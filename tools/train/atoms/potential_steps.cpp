@@ -3,15 +3,11 @@
 
 #include "formats/atoms/extended_xyz.hpp"
 #include "program.hpp"
-#include "train/atoms/potential_energies.hpp"
-#include "train/atoms/structure_values.hpp"
 
 #include <sar/nn/atoms/potentials/potential_learner.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <numeric>
 #include <utility>

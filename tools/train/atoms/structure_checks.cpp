@@ -6,19 +6,12 @@
 #include "train/atoms/structure_errors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <iostream>
-#include <limits>
 #include <map>
-#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace sar::tools {
 namespace {

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -143,8 +142,7 @@ void print_means(const std::map<std::pair<Index, DataPart>, ErrorSums>& sums, co
   for (const auto& [key, of] : sums) {
     const std::string name = printable(kinds.names[static_cast<std::size_t>(key.first)]);
     std::array<char, 64> cell{};
-    std::snprintf(cell.data(), cell.size(), "  %-5s  %10lld", name_of(key.second),
-                  static_cast<long long>(of.structures));
+    std::snprintf(cell.data(), cell.size(), "  %-5s  %10td", name_of(key.second), of.structures);
     std::string line = name + std::string(width - name.size(), ' ') + cell.data();
     const auto means = of.means();
     for (std::size_t m = 0; m < means.size(); ++m) {
@@ -202,7 +200,7 @@ std::array<double, 3> weights_of(const formats::AtomStructure& structure, const 
   const auto number = [&](const std::string& key) {
     const auto found = structure.keys.find(key);
     if (found == structure.keys.end()) return 1.0;
-    const std::optional<double> weight = to_number<double>(found->second);
+    const std::optional<double> weight = to_signed_number<double>(found->second);
     require<InputError>(weight && *weight >= 0 && std::isfinite(*weight), place, ": ", key, " is '",
                         found->second, "', expected a number of 0 or more");
     return *weight;

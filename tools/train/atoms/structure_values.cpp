@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "train/atoms/structure_values.hpp"
+#include "train/atoms/potential_steps.hpp"
 
 #include "train/train_batches.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "add_options.hpp"
 
-#include "check_options.hpp"
 #include "option_table.hpp"
 
 #include <iterator>

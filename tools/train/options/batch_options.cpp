@@ -44,7 +44,7 @@ void add_saint_options(OptionTable& t, SampleOptions& s) {
 
 void add_cluster_options(OptionTable& t, SampleOptions& s) {
   const auto read = [&s](const std::string& text) {
-    const auto number = to_number<Index>(text);
+    const auto number = to_signed_number<Index>(text);
     if (text != "parts" && (!number || *number < 1 || *number > std::numeric_limits<int>::max()))
       throw CLI::ValidationError("--clusters",
                                  "'" + text + "', expected the number of clusters, from 1 on, or parts");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "check_options.hpp"
+#include "option_table.hpp"
 
 #include <sar/core/error.hpp>
 

@@ -5,11 +5,8 @@
 
 #include <sar/core/error.hpp>
 
-#include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace sar::tools {
 namespace {

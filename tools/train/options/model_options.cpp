@@ -41,7 +41,7 @@ void add_layer_options(OptionTable& t, TrainOptions& o) {
   t.row(t.app()
             .add_option_function<std::string>(
                 "--input-dropout",
-                [&m](const std::string& text) { m.input_dropout = to_number<double>(text); },
+                [&m](const std::string& text) { m.input_dropout = to_signed_number<double>(text); },
                 "dropout of the input; default: --dropout for gcn, gat, gatv2 without linear layers")
             ->transform(number_from<double>(0, most_dropout))
             ->type_name("X"))
@@ -120,11 +120,11 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
       .common()
       .default_for(TaskType::potential, [&m] { m.type = "painn"; })
       .recorded();
-  t.row(add_layers_option(t.app(), m.layers))
+  t.number("--layers", m.layers, "number of layers", 1, ModelDescription::max_layers)
       .for_tasks(all_tasks)
       .common()
       .default_for(TaskType::potential, [&m] { m.layers = m.type == "mace" ? 2 : 3; })
-      .recorded([&m] { return concat(m.layers); });
+      .recorded();
   t.number("--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1)
       .for_tasks(all_tasks)
       .common()

@@ -4,73 +4,12 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace sar::tools {
-
-OptionRow& OptionRow::common() {
-  is_common_ = true;
-  return *this;
-}
-
-OptionRow& OptionRow::form(const std::string& text) {
-  option_->option_text(text);
-  return *this;
-}
-
-OptionRow& OptionRow::default_text(const std::string& text) {
-  option_->default_str(text);
-  return *this;
-}
-
-OptionRow& OptionRow::needs(const std::string& other) {
-  option_->needs(other);
-  return *this;
-}
-
-OptionRow& OptionRow::excludes(const std::vector<std::string>& others) {
-  for (const std::string& other : others) option_->excludes(other);
-  return *this;
-}
-
-OptionRow& OptionRow::default_for(TaskType task, const std::function<void()>& set) {
-  defaults_.emplace_back(task, set);
-  return *this;
-}
-
-OptionRow& OptionRow::for_tasks(const std::vector<TaskType>& tasks) {
-  tasks_ = tasks;
-  return *this;
-}
-
-OptionRow& OptionRow::read_with(const std::string& what, const Condition& holds) {
-  rules_.push_back({[holds] { return !holds(); }, "needs " + what});
-  return *this;
-}
-
-OptionRow& OptionRow::not_with(const std::string& what, const Condition& holds) {
-  rules_.push_back({holds, "cannot be combined with " + what});
-  return *this;
-}
 
 OptionRow& OptionRow::for_models_with(const std::string& key, const ModelDescription& model) {
   return read_with("--model " + model_types_where([&](const ModelType& type) { return type.reads(key); }),
                    [key, &model] { return model_type(model.type).reads(key); });
-}
-
-OptionRow& OptionRow::for_graph_files() {
-  is_for_graph_files_ = true;
-  return *this;
-}
-
-OptionRow& OptionRow::as_text(Text text) {
-  text_ = std::move(text);
-  return *this;
-}
-
-OptionRow& OptionRow::recorded() {
-  is_recorded_ = true;
-  return *this;
 }
 
 void OptionRow::set_default(TaskType task) const {
@@ -151,7 +90,7 @@ std::map<std::string, double> read_named_numbers(const std::string& option, cons
   std::map<std::string, double> numbers;
   for (const std::string& part : read_names(option, text, expected)) {
     const std::size_t equals = std::min(part.rfind('='), part.size());
-    const auto number = to_number<double>(part.substr(std::min(equals + 1, part.size())));
+    const auto number = to_signed_number<double>(part.substr(std::min(equals + 1, part.size())));
     if (equals == 0 || !number || !valid(*number) || !numbers.emplace(part.substr(0, equals), *number).second)
       throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
   }

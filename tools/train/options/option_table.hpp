@@ -10,13 +10,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,38 +33,47 @@ class OptionRow {
   // On the command line:
 
   /// --help shows the option, not only --help-all.
-  OptionRow& common();
+  OptionRow& common() { return is_common_ = true, *this; }
   /// "LIST": stands for the value in the help text.
-  OptionRow& form(const std::string& text);
+  OptionRow& form(const std::string& text) { return option_->option_text(text), *this; }
   /// The default value that the help text shows.
-  OptionRow& default_text(const std::string& text);
+  OptionRow& default_text(const std::string& text) { return option_->default_str(text), *this; }
   /// The option is refused without `other`, which has a row above.
-  OptionRow& needs(const std::string& other);
+  OptionRow& needs(const std::string& other) { return option_->needs(other), *this; }
   /// The option is refused beside each of the others, which have rows above.
-  OptionRow& excludes(const std::vector<std::string>& others);
+  OptionRow& excludes(const std::vector<std::string>& others) {
+    for (const std::string& other : others) option_->excludes(other);
+    return *this;
+  }
   /// Calls `set` if the option is not given and this is the task.
-  OptionRow& default_for(TaskType task, const std::function<void()>& set);
+  OptionRow& default_for(TaskType task, const std::function<void()>& set) {
+    return defaults_.emplace_back(task, set), *this;
+  }
 
   // Where it is read:
 
   /// Only these tasks read the option. Without it, the tasks of the row's group do.
-  OptionRow& for_tasks(const std::vector<TaskType>& tasks);
+  OptionRow& for_tasks(const std::vector<TaskType>& tasks) { return tasks_ = tasks, *this; }
   /// Refuses the option unless the condition holds: "--patience: needs --schedule plateau".
-  OptionRow& read_with(const std::string& what, const Condition& holds);
+  OptionRow& read_with(const std::string& what, const Condition& holds) {
+    return rules_.push_back({[holds] { return !holds(); }, "needs " + what}), *this;
+  }
   /// Refuses the option if the condition holds: "--halo-cache-bytes: cannot be combined with --pre-linear".
-  OptionRow& not_with(const std::string& what, const Condition& holds);
+  OptionRow& not_with(const std::string& what, const Condition& holds) {
+    return rules_.push_back({holds, "cannot be combined with " + what}), *this;
+  }
   /// Refuses the option unless the model reads this key of a ModelDescription.
   OptionRow& for_models_with(const std::string& key, const ModelDescription& model);
   /// The option describes files in formats of other libraries.
-  OptionRow& for_graph_files();
+  OptionRow& for_graph_files() { return is_for_graph_files_ = true, *this; }
 
   // What a checkpoint records:
 
   /// Sets how the value is written; empty: words() leave the option out. A flag is 0, 1, or 1 with a text.
-  OptionRow& as_text(Text text);
+  OptionRow& as_text(Text text) { return text_ = std::move(text), *this; }
   /// Results depend on the option: a checkpoint records it under its name. An option that is recorded under
   /// the name of another is a word of the text of that row: OptionTable::words().
-  OptionRow& recorded();
+  OptionRow& recorded() { return is_recorded_ = true, *this; }
   OptionRow& recorded(Text text) { return as_text(std::move(text)).recorded(); }
 
   // For the loops:
@@ -189,7 +196,7 @@ std::vector<T> read_numbers(const std::string& option, const std::string& text,
                             const std::function<bool(T)>& valid, const std::string& expected) {
   std::vector<T> numbers;
   for (const std::string& part : split_text(text, ',')) {
-    const std::optional<T> number = to_number<T>(part);
+    const std::optional<T> number = to_signed_number<T>(part);
     if (!number || !valid(*number))
       throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
     numbers.push_back(*number);
@@ -206,10 +213,9 @@ std::string item_text(const std::pair<Name, Value>& item) {
 }
 /// Returns a list as read_numbers() and read_named_numbers() read it, or with other separators.
 template <class List>
-std::string list_text(const List& list, const std::string& separator = ",") {
-  std::string text;
-  for (const auto& item : list) text += (text.empty() ? "" : separator) + item_text(item);
-  return text;
+std::string list_text(const List& list, const char* separator = ",") {
+  const auto text = [](const auto& item) { return item_text(item); };
+  return joined(list, text, separator);
 }
 /// Returns the names of a list such as embedding,convs.0. Throws CLI::ValidationError for an empty name.
 std::vector<std::string> read_names(const std::string& option, const std::string& text,
@@ -231,6 +237,9 @@ void add_sample_options(OptionTable& t, TrainOptions& o);
 void add_link_options(OptionTable& t, TrainOptions& options);
 void add_potential_options(OptionTable& t, TrainOptions& options);
 void add_output_options(OptionTable& t, TrainOptions& o);
+
+/// Checks what a row of the table does not say. Throws CLI::ValidationError.
+void check_options(const CLI::App& app, const TrainOptions& o, const OptionTable& table);
 
 /// Returns the options of a task that its results depend on: "link --predictor dot ...".
 std::string describe_task(const OptionTable& t, TaskType task);

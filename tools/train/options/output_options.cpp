@@ -9,7 +9,7 @@ namespace sar::tools {
 namespace {
 
 void read_keep(const std::string& word, KeptWeights& keep) {
-  if (to_number<Index>(word))
+  if (to_signed_number<Index>(word))
     throw CLI::ValidationError("--keep", "'" + word + "', expected last or best (--keep-checkpoints " + word +
                                              " keeps that many checkpoints)");
   if (word != "last" && word != "best")

@@ -17,7 +17,7 @@ namespace {
 
 void read_shares(const std::string& text, TaskOptions& o) {
   const auto [first, second] = split_at(text, ',');
-  const auto valid = to_number<double>(first), test = to_number<double>(second);
+  const auto valid = to_signed_number<double>(first), test = to_signed_number<double>(second);
   if (!valid || !test || !(*valid >= 0) || !(*test >= 0) || !(*valid + *test < 1))
     throw CLI::ValidationError("--split-edges",
                                "'" + text +
@@ -45,7 +45,7 @@ void read_shifts(const std::string& text, PotentialOptions& o) {
 
 /// "fit", "keep", or a number.
 void read_scale(const std::string& text, PotentialOptions& o) {
-  const auto number = to_number<double>(text);
+  const auto number = to_signed_number<double>(text);
   if (text != "fit" && text != "keep" && (!number || !(*number > 0) || !std::isfinite(*number)))
     throw CLI::ValidationError("--energy-scale", "'" + text + "', expected fit, keep, or a number above 0");
   o.scale = text == "fit" ? EnergySource::fit : text == "keep" ? EnergySource::keep : EnergySource::given;
@@ -80,7 +80,7 @@ void read_stages(const std::string& text, PotentialOptions& o) {
   o.stages.clear();
   for (const std::string& stage : split_text(text, ';')) {
     const auto [first, of_terms] = split_at(stage, ':');
-    const auto epoch = to_number<int>(first);
+    const auto epoch = to_signed_number<int>(first);
     const std::vector<double> weights = read_numbers<double>(
         "--stages", of_terms, [](double x) { return x >= 0 && std::isfinite(x); }, expected);
     if (!epoch || *epoch <= (o.stages.empty() ? 1 : o.stages.back().epoch) || weights.size() != 3 ||
@@ -91,10 +91,10 @@ void read_stages(const std::string& text, PotentialOptions& o) {
 }
 
 std::string text_of_stages(const PotentialOptions& o) {
-  std::string text;
-  for (const WeightStage& each : o.stages)
-    text += concat(text.empty() ? "" : ";", each.epoch, ":", each.energy, ",", each.forces, ",", each.stress);
-  return text;
+  const auto text = [](const WeightStage& each) {
+    return concat(each.epoch, ":", each.energy, ",", each.forces, ",", each.stress);
+  };
+  return joined(o.stages, text, ";");
 }
 
 void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {

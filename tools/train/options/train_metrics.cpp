@@ -10,7 +10,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace sar::tools {
 namespace {

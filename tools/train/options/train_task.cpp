@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "train_task.hpp"
 
-#include "options.hpp"
-
 #include <sar/core/error.hpp>
 
 #include <algorithm>
@@ -14,9 +12,8 @@ bool has_relations(PredictorType type) {
 }
 
 std::string names_of(const std::vector<TaskType>& types) {
-  std::string names;
-  for (const TaskType type : types) names += (names.empty() ? "" : " or ") + name_of(type);
-  return names;
+  const auto name = [](TaskType type) { return name_of(type); };
+  return joined(types, name, " or ");
 }
 
 LabelType label_type(LabelLoss loss) {

@@ -108,8 +108,7 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
        "runs on several splits of the dataset: all, or their numbers")
       .for_tasks(network_tasks)
       .excludes({"--split", "--split-nodes", "--split-graphs", "--describe"});
-  t.row(add_seed_option(t.app(), o.seed,
-                        "seed of parameters, dropout, samples, generated graph and partition"));
+  t.number("--seed", o.seed, "seed of parameters, dropout, samples, generated graph and partition");
 }
 
 }  // namespace

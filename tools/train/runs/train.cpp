@@ -6,10 +6,9 @@
 /// Room tools/train/runs: The program `train`: a run, and several.
 #include "heartbeat.hpp"
 #include "program.hpp"
-#include "train/atoms/potential_data.hpp"
+#include "train/atoms/potential_steps.hpp"
 #include "train/options/add_options.hpp"
 #include "train/runs/train_run.hpp"
-#include "train/runs/train_runs.hpp"
 #include "train/train_data.hpp"
 #include "train/train_gcn_norm.hpp"
 #include "train/train_graph.hpp"
@@ -58,11 +57,7 @@ void train(const Communicator& comm, const TrainOptions& options) {
 }  // namespace sar::tools
 
 int main(int argc, char** argv) {
-  using namespace sar;
-  const Environment environment(argc, argv);
-  CLI::App app("Trains a graph neural network on all ranks of mpirun, full batch or on mini-batches.",
-               "train");
-  tools::TrainOptions options;
-  add_options(app, options);
-  return tools::run(app, argc, argv, [&](const Communicator& comm) { tools::train(comm, options); });
+  return sar::tools::run<sar::tools::TrainOptions>(
+      "Trains a graph neural network on all ranks of mpirun, full batch or on mini-batches.", "train", argc,
+      argv, sar::tools::train);
 }

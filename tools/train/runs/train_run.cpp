@@ -16,14 +16,11 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sar::tools {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "train/runs/train_runs.hpp"
+#include "train/runs/train_run.hpp"
 
 #include "train/train_log.hpp"
 
@@ -15,7 +15,6 @@
 #include <functional>
 #include <numeric>
 #include <string>
-#include <utility>
 
 namespace sar::tools {
 namespace {
@@ -68,9 +67,9 @@ void print_table(const std::vector<TrainOptions>& runs, const std::vector<RunRes
   std::printf("\n");
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::array<char, 96> head{};
-    std::snprintf(head.data(), head.size(), "%4zu  %6llu  %5lld  %6d  %10d", i + 1,
-                  static_cast<unsigned long long>(runs[i].seed), static_cast<long long>(runs[i].run.split),
-                  results[i].epochs, results[i].best_epoch);
+    std::snprintf(head.data(), head.size(), "%4zu  %6llu  %5td  %6d  %10d", i + 1,
+                  static_cast<unsigned long long>(runs[i].seed), runs[i].run.split, results[i].epochs,
+                  results[i].best_epoch);
     print_row(head.data(), columns, [i](const RunColumn& column) { return column.values[i]; });
   }
   const std::string blank(39 - 4, ' ');
