@@ -115,7 +115,7 @@ class Calculator(calculator.Calculator):
             results["energy_deviation"] = values.energy_deviation
         if deviations:
             results["forces_deviation"] = rows[:, -1].copy()
-        if atoms.cell.rank == 3:
+        if atoms.cell.volume > 0:
             results["stress"] = full_3x3_to_voigt_6_stress(-values.virial / atoms.get_volume())
             if per_atom:
                 results["stresses"] = full_3x3_to_voigt_6_stress(-rows[:, 4:13].reshape(-1, 3, 3) / atoms.get_volume())
@@ -168,7 +168,7 @@ class LearningCalculator(Calculator):
                 copy_of_atoms.set_constraint()  # the forces are those of the calculator
                 copy_of_atoms.calc = self._labels
                 labels = {"energy": copy_of_atoms.get_potential_energy(), "forces": copy_of_atoms.get_forces()}
-                if atoms.cell.rank == 3 and "stress" in self._labels.implemented_properties:
+                if atoms.cell.volume > 0 and "stress" in self._labels.implemented_properties:
                     labels["stress"] = copy_of_atoms.get_stress(voigt=False)
             except Exception as error:  # of any calculator
                 failure = f"{type(error).__name__}: {error}"

@@ -101,7 +101,7 @@ def _couplings(ls: tuple[int, ...], degree: int, products: list[tuple[int, ...]]
             for place in itertools.product(*(range(2 * l + 1) for l in order)):
                 row[:, at[tuple(sorted(l * l + m for l, m in zip(order, place)))]] += tensor[(slice(None), *place)]
             rows.append(row.ravel())
-    return np.array(rows)
+    return np.reshape(rows, (len(rows), (2 * degree + 1) * len(products)))
 
 
 def _contraction(module: Any, degree: int, max_l: int, species: int) -> np.ndarray:
@@ -122,9 +122,11 @@ def _contraction(module: Any, degree: int, max_l: int, species: int) -> np.ndarr
             rows = np.array([
                 sum(u[(o, *x)] for x in set(itertools.permutations(product))) for o in range(2 * degree + 1) for product in products
             ]).T
-            basis = _unique_basis(rows)
+            couplings = _couplings(ls, degree, products)  # those of the model may have the digits of single precision
+            basis = _unique_basis(couplings)
+            _require(np.allclose(rows @ basis.T @ basis, rows, atol=1e-4), f"other couplings of {ls} to {degree}", "e3nn's")
             if len(basis) > 0:
-                scales = np.abs(basis @ _couplings(ls, degree, products).T).sum(axis=1)
+                scales = np.abs(basis @ couplings.T).sum(axis=1)
                 found.append(np.einsum("pk,zkc->zpc", basis @ rows.T / scales[:, None], weights))
     weights = np.concatenate(found, axis=1)
     return np.repeat(weights, species, axis=0) if len(weights) == 1 else weights
@@ -138,6 +140,7 @@ def _radial(model: Any, description: dict[str, Any], numbers: list[int]) -> None
     expected = np.pi / cutoff * np.arange(1, len(frequencies) + 1)
     _require(np.allclose(_array(frequencies), expected, rtol=1e-5), "trained frequencies of the Bessel functions", "k pi / r_max")
     _require(getattr(radial, "apply_cutoff", True), "apply_cutoff=False", "True")
+    _require(2 <= int(radial.cutoff_fn.p) <= 64, f"a cutoff of power {int(radial.cutoff_fn.p)}", "2 to 64")
     description |= {"num_basis": len(frequencies), "cutoff_power": int(radial.cutoff_fn.p)}
     transform = getattr(radial, "distance_transform", None)
     if transform is not None:
@@ -183,6 +186,8 @@ def from_mace(model: Any, head: str | None = None) -> tuple[dict[str, Any], Arra
     max_l = model.spherical_harmonics.irreps_out.lmax if hasattr(model.spherical_harmonics, "irreps_out") else model.spherical_harmonics._lmax
     correlations = {each.correlation for product in model.products for each in product.symmetric_contractions.contractions}
     _require(len(correlations) == 1, f"correlations {sorted(correlations)}", "one for all layers")
+    _require(max(correlations) <= 3, f"correlation {max(correlations)}", "1 to 3")
+    _require(max_l <= 3, f"max_ell {max_l}", "0 to 3")
     scale, shift = 1.0, 0.0
     if name == "ScaleShiftMACE":
         scale, shift = (float(np.atleast_1d(_array(each))[chosen if each.numel() > 1 else 0]) for each in (model.scale_shift.scale, model.scale_shift.shift))
@@ -238,7 +243,8 @@ def from_mace(model: Any, head: str | None = None) -> tuple[dict[str, Any], Arra
     _require(type(last).__name__ == "NonLinearReadoutBlock", f"the last readout {type(last).__name__}", "NonLinearReadoutBlock")
     first, second = _linear(last.linear_1, "readout")[0], _linear(last.linear_2, "readout")[0]
     gate = last.non_linearity.acts[0]
-    _require(gate.f.__name__ == "silu", f"the gate {gate.f.__name__}", "silu")
+    gate_name = "None" if gate is None else gate.f.__name__
+    _require(gate_name == "silu", f"the gate {gate_name}", "silu")
     width = len(first) // len(heads)
     mine = slice(chosen * width, (chosen + 1) * width)
     arrays["readout.0.weight"], arrays["readout.1.weight"] = first[mine], float(gate.cst) * second[chosen : chosen + 1, mine]

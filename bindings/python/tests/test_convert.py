@@ -35,10 +35,10 @@ def model(dtype=torch.float64, **changes):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 2e-5), (torch.float32, 5e-5)])
-@pytest.mark.parametrize("transform", ["None", "Agnesi"])
-def test_a_converted_file_computes_as_mace_torch(tmp_path, dtype, tolerance, transform):
+@pytest.mark.parametrize(("transform", "max_ell"), [("None", 2), ("Agnesi", 3)])
+def test_a_converted_file_computes_as_mace_torch(tmp_path, dtype, tolerance, transform, max_ell):
     path, out = tmp_path / "m.model", tmp_path / "m.safetensors"
-    torch.save(model(dtype, distance_transform=transform), path)  # constants in the precision of the model
+    torch.save(model(dtype, distance_transform=transform, max_ell=max_ell), path)  # constants in the precision of the model
     done = subprocess.run([sys.executable, "-m", "sar.convert", "mace", path, out], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "2 species, 2 layers of 4 channels" in done.stdout
@@ -60,6 +60,10 @@ def test_what_is_not_converted_is_named(tmp_path):
         convert.from_mace(model(), "pbe")
     with pytest.raises(convert.NotConvertible, match="one layer, expected two or more"):
         convert.from_mace(model(num_interactions=1))
+    for options, text in (({"correlation": 4}, "correlation 4, expected 1 to 3"),
+                          ({"num_polynomial_cutoff": 1}, "a cutoff of power 1, expected 2 to 64"), ({"gate": None}, "the gate None, expected silu")):
+        with pytest.raises(convert.NotConvertible, match=text):
+            convert.from_mace(model(**options))
     wrong = tmp_path / "wrong.model"
     wrong.write_text("no model")
     done = subprocess.run([sys.executable, "-m", "sar.convert", "mace", wrong, tmp_path / "out"], capture_output=True, text=True, check=False)

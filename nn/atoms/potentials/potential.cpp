@@ -414,8 +414,10 @@ std::unique_ptr<Potential> with_species(const Potential& potential, std::span<co
                       "a committee of potentials learns no new species, expected one of its members");
   ModelDescription d = potential.description();
   const std::size_t before = d.species.size();
+  const std::vector<double>& scales = potential.description().energy_scales;
   double mean = 0;
-  for (const double scale : d.energy_scales) mean += scale / static_cast<double>(before);
+  for (const double scale : scales) mean += scale / static_cast<double>(before);
+  if (std::ranges::count(scales, scales[0]) == std::ssize(scales)) mean = scales[0];  // without rounding
   for (const NewSpecies& each : added) {
     require<InputError>(std::ranges::find(d.species, each.name) == d.species.end(),
                         "the potential knows the species '", each.name, "' already");

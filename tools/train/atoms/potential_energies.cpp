@@ -275,9 +275,12 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
     std::vector<double> given = chosen.given;  // what is added to the energies of the file
     for (std::size_t k = 0; k < given.size(); ++k) given[k] -= d.energy_shifts[k];
     const EnergyShifts added = fit(rest, given).shifts;
-    for (std::size_t k = 0; k < added.energies.size(); ++k)
-      d.energy_shifts[k] =
-          std::isnan(chosen.given[k]) ? d.energy_shifts[k] + added.energies[k] : chosen.given[k];
+    for (std::size_t k = 0; k < d.energy_shifts.size(); ++k) {
+      if (!std::isnan(chosen.given[k]))
+        d.energy_shifts[k] = chosen.given[k];
+      else if (!added.energies.empty())
+        d.energy_shifts[k] += added.energies[k];
+    }
     if (fits) warn_of_shifts(comm, o, d, {d.energy_shifts, added.undetermined}, counts.atoms_with_energies);
     if (p.scale == EnergySource::fit || p.scale == EnergySource::given)
       d.energy_scales.assign(d.species.size(), p.scale == EnergySource::fit ? scale : p.given_scale);
