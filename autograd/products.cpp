@@ -13,7 +13,6 @@
 #include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/products/sparse_product.hpp>
@@ -27,7 +26,6 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <span>
 #include <utility>
 #include <vector>
 

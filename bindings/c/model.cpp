@@ -2,7 +2,6 @@
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
-#include <sar/nn/models/model_file.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <limits>

@@ -11,9 +11,7 @@
 #include <sar/core/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <numeric>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -17,7 +17,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -8,14 +8,10 @@
 // moved per row: packed, sent, unpacked.
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_objects.hpp>
-#include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/threads/parallel.hpp>
 
-#include <algorithm>
 #include <climits>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>

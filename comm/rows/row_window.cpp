@@ -15,7 +15,6 @@
 #include <atomic>
 #include <climits>
 #include <exception>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>

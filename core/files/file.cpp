@@ -22,10 +22,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/error.hpp>
 #include <sar/core/files/json.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

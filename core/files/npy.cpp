@@ -8,10 +8,8 @@
 // gaps of up to 64 KiB between rows. In Fortran order, this is done for each column; the columns are read
 // in parallel.
 #include <sar/core/error.hpp>
-#include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/numbers.hpp>
 #include <sar/core/text.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -22,11 +20,9 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <system_error>
 #include <utility>
 

@@ -13,10 +13,8 @@
 #include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/row_sums.hpp>
 #include <sar/core/tensor/broadcast.hpp>
-#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
-#include <array>
 #include <type_traits>
 #include <utility>
 #include <vector>

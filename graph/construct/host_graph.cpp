@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
-#include <sar/graph/construct/host_edges.hpp>
 #include <sar/graph/construct/host_graph.hpp>
 #include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

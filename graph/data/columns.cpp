@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/numbers.hpp>
 #include <sar/core/text.hpp>
 #include <sar/graph/data/columns.hpp>
-#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/label_columns.hpp>
 #include <sar/graph/data/splits.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

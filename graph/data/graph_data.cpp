@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <algorithm>

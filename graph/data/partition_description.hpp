@@ -8,7 +8,6 @@
 #include <sar/graph/data/graph_data.hpp>
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>

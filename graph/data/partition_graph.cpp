@@ -2,20 +2,17 @@
 
 // Runs the steps of graph_steps.hpp with parts in the place of ranks, then takes the parts one after the
 // other. The halo of a part is counted with a set of distinct ids: O(E / P) insertions of 8 bytes.
-#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/columns.hpp>
-#include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/splits.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/node_order.hpp>
-#include <sar/graph/partition/partition.hpp>
 
 #include <algorithm>
 #include <array>

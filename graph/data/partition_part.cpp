@@ -3,7 +3,6 @@
 // A part is written as columns, each gathered in chunks of 4 MiB in the order (source part, destination,
 // source, id): O(E log(degree)) for the order, then one random read per value. Reading is sequential,
 // straight into the arrays; a second pass checks ranges and order of the edges and adds up the checksums.
-#include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/random.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
@@ -14,7 +13,6 @@
 #include <bit>
 #include <cstdio>
 #include <filesystem>
-#include <span>
 #include <system_error>
 #include <utility>
 

@@ -9,12 +9,9 @@
 #include <sar/graph/data/splits.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -3,13 +3,9 @@
 // For each node type, the ranks exchange the halo of all relations from this type once (4 bytes per halo
 // row). Each relation then builds its topology on it and tells the owners how often it uses their rows (8
 // bytes per halo row).
-#include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/graph.hpp>
-#include <sar/graph/topology/graph_topology.hpp>
-#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <mutex>

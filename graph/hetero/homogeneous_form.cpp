@@ -14,7 +14,6 @@
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

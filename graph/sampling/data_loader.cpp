@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 

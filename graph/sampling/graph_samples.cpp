@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>

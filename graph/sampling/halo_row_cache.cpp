@@ -14,8 +14,6 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

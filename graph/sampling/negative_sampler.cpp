@@ -6,7 +6,6 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/negative_sampler.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
@@ -14,8 +13,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 

@@ -18,7 +18,6 @@
 #include <limits>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

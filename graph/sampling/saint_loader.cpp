@@ -5,13 +5,11 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/index_arrays.hpp>
-#include <sar/core/memory/memory.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/graph.hpp>
 #include <sar/graph/sampling/candidate_edges.hpp>
 #include <sar/graph/sampling/saint_loader.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
@@ -19,10 +17,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -7,7 +7,6 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/degree_factors.hpp>
-#include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/sage_conv.hpp>

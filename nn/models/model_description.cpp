@@ -11,7 +11,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <functional>
 #include <set>
 #include <string_view>
 #include <utility>

@@ -6,7 +6,6 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/models/ranking.hpp>
@@ -19,7 +18,6 @@
 #include <map>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -11,10 +11,8 @@
 #include <sar/nn/modules/embedding.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/modules/module.hpp>
 

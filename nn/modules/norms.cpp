@@ -5,13 +5,11 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/exact_product.hpp>
 #include <sar/core/rows/batch_norm.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
-#include <sar/core/threads/rank_sums.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/nn/modules/norms.hpp>
 
