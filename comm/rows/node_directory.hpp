@@ -33,6 +33,9 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
 void require_permutation(const Communicator& comm, std::span<const Index> ids, Index n,
                          const std::string& place);
 
+/// Local. Returns the positions of the ids in ascending order of the ids; equal ids keep their order.
+[[nodiscard]] Array<Index> sorted_order(std::span<const Index> ids);
+
 // Sample sort over the ranks: which rank sorts which keys.
 
 /// Collective. Divides the keys of all ranks into ranges that ascend with the rank, one per rank. Returns

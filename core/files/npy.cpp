@@ -9,6 +9,7 @@
 // in parallel.
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/text.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -394,8 +395,7 @@ void NpyFile::for_each_piece(std::span<const Index> rows, const Take& take) cons
 
   Array<Index> order;  // permutation that sorts `rows`; empty if they are sorted
   if (!std::is_sorted(rows.begin(), rows.end())) {
-    order.resize(rows.size());
-    std::iota(order.begin(), order.end(), Index{0});
+    order = consecutive(0, std::ssize(rows));
     std::sort(order.begin(), order.end(), [&](Index a, Index b) { return rows[a] < rows[b]; });
   }
   const Index piece_bytes = element_bytes(type_) * (fortran_order_ ? 1 : row_size_);

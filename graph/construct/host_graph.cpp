@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -100,8 +99,7 @@ EdgeList host_edges(const Communicator& comm, const HostNodes<Nodes>& src, const
   } else {
     const PartitionBook ids = gather_book(comm, static_cast<Index>(edges.src.size()));
     next_id = ids.num_nodes();
-    list.id.resize(edges.src.size());
-    std::iota(list.id.begin(), list.id.end(), ids.begin(comm.rank()));
+    list.id = consecutive(ids.begin(comm.rank()), edges.src.size());
   }
 
   if (add_reverse) comm.agree([&] { append_reverse(next_id, list); });

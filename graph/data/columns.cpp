@@ -44,9 +44,7 @@ SparseArray read_sparse(const Communicator& comm, const DataField& field, Index 
   array.row_offsets.reserve(count + 1);
   for (Index i = 0; i < chunks; ++i) {
     const Index begin = std::min(count, i * chunk);
-    Array<Index> rows(std::min(count, begin + chunk) - begin);
-    std::iota(rows.begin(), rows.end(), begin);
-    const DataArray dense = read(rows);
+    const DataArray dense = read(consecutive(begin, std::min(chunk, count - begin)));
     comm.agree([&] { array.append(dense, count - begin - dense.num_rows, place); });
   }
   return array;
@@ -58,8 +56,7 @@ void choose_sparse_fields(GraphSource& source, const DatasetOptions& options, Gr
     const Index num_nodes = graph.node_types[t].num_nodes();
     // each rank reads a share of the nodes: parts are not known yet
     const PartitionBook shares = PartitionBook::even(num_nodes, comm.size());
-    Array<Index> ids(shares.num_nodes(comm.rank()));
-    std::iota(ids.begin(), ids.end(), shares.begin(comm.rank()));
+    const Array<Index> ids = consecutive(shares.begin(comm.rank()), shares.num_nodes(comm.rank()));
     for (DataField& field : graph.node_types[t].unread)
       field.is_sparse = is_sparse_field(comm, options.sparse_features, field, num_nodes, ids,
                                         [&](std::span<const Index> rows) {
@@ -252,13 +249,6 @@ bool are_sparse(const Communicator& comm, const NodeColumns& columns, const Data
                          [&](std::span<const Index> rows) { return columns.read(field.name, rows); });
 }
 
-/// The rows begin, begin + 1, ... of a chunk.
-Array<Index> consecutive(Index begin, Index end) {
-  Array<Index> rows(end - begin);
-  std::iota(rows.begin(), rows.end(), begin);
-  return rows;
-}
-
 void read_features(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                    NodeData& data) {
   const DataField* field =
@@ -284,7 +274,7 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const D
   const Index chunks = comm.all_reduce((count + chunk - 1) / chunk, ReduceOp::max);
   for (Index i = 0; i < chunks; ++i) {
     const Index begin = std::min(count, i * chunk);
-    const DataArray rows = columns.read(field->name, consecutive(begin, std::min(count, begin + chunk)));
+    const DataArray rows = columns.read(field->name, consecutive(begin, std::min(chunk, count - begin)));
     take_features(rows, data.original_ids, place, begin, data.features);
   }
   if (options.normalize_features) normalize_rows(data.features);

@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/json.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/data/columns.hpp>
 #include <sar/graph/data/dataset_source.hpp>
 
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -336,8 +336,7 @@ EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num
   EdgeList edges;
   edges.src.resize(end - begin);
   edges.dst.resize(end - begin);
-  edges.id.resize(end - begin);
-  std::iota(edges.id.begin(), edges.id.end(), begin);
+  edges.id = consecutive(begin, end - begin);
   read_ends(edge_index, begin, end, edges);
   require_nodes(edge_index.path(), begin, edges.src, edges.dst, num_sources, num_destinations);
   return edges;

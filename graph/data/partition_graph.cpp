@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -162,9 +161,8 @@ Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> 
     const auto& fields = types[t].unread;
     if (std::ranges::find(fields, name, &DataField::name) == fields.end()) continue;
     const Index here = std::clamp(first[t], begin, end);
-    Array<Index> nodes(std::clamp(first[t + 1], begin, end) - here);
-    std::iota(nodes.begin(), nodes.end(), here - first[t]);
-    const DataArray rows = source.read_node_data(t, name, nodes);
+    const DataArray rows = source.read_node_data(
+        t, name, consecutive(here - first[t], std::clamp(first[t + 1], begin, end) - here));
     source.comm().agree([&] {
       const Array<std::uint8_t> of_type =
           mask_of_split(rows, options.split,

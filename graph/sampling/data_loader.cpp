@@ -8,6 +8,7 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/random.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
@@ -16,7 +17,6 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
-#include <numeric>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -127,8 +127,7 @@ std::vector<std::int32_t> owners_of(const PartitionBook& book, std::span<const I
 
 /// Returns the global ids of the halo rows. Collective.
 Array<Index> ask_halo_ids(const GraphTopology& graph) {
-  Array<Index> ids(static_cast<std::size_t>(graph.local.num_src_rows));
-  std::iota(ids.begin(), ids.end(), graph.src_book.begin(graph.comm.rank()));
+  const Array<Index> ids = consecutive(graph.src_book.begin(graph.comm.rank()), graph.local.num_src_rows);
   return fetch_halo(graph.comm, ids, graph.rounds());
 }
 

@@ -5,6 +5,7 @@
 // W_neigh comes first, otherwise the product of the aggregate. lstm: one row per edge is gathered, in the
 // order of edge_sequences().
 #include <sar/autograd/op_support.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
@@ -48,8 +49,7 @@ EdgeSequences edge_sequences(const Graph& graph) {
               [&](Index a, Index b) { return ids[a] < ids[b]; });
 
   const auto length = [&](Index v) { return begin[v + 1] - begin[v]; };
-  Array<Index> dst(num_dst);
-  std::iota(dst.begin(), dst.end(), Index{0});
+  Array<Index> dst = consecutive(0, graph.num_dst_nodes());
   std::stable_sort(dst.begin(), dst.end(), [&](Index a, Index b) { return length(a) > length(b); });
 
   EdgeSequences sequences;

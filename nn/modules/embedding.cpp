@@ -6,6 +6,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/modules/embedding.hpp>
@@ -145,8 +146,8 @@ Variable DistributedEmbedding::operator()() {
   const bool kept = Tape::current() != nullptr;
   Variable rows(mine_, kept);
   if (!kept) return rows;
-  Array<Index> ids(mine_.num_rows());
-  std::iota(ids.begin(), ids.end(), ids.empty() ? Index{0} : book().begin(comm().rank()));
+  const Index count = mine_.num_rows();
+  Array<Index> ids = consecutive(count == 0 ? 0 : book().begin(comm().rank()), count);
   uses_.change().push_back({std::make_shared<const Array<Index>>(std::move(ids)), rows});
   return rows;
 }
