@@ -127,6 +127,24 @@ void RowRoute::move_back(const std::byte* arrived, Index row_bytes, std::byte* r
   move_rows(comm_, busiest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
 }
 
+Tensor RowRoute::forward(const Tensor& rows) const {
+  return comm_.agree([&] {
+    Tensor arrived(rows.shape().with_rows(num_arrived()));
+    move_forward(reinterpret_cast<const std::byte*>(rows.data()), rows.row_size() * Index{sizeof(real)},
+                 reinterpret_cast<std::byte*>(arrived.data()));
+    return arrived;
+  });
+}
+
+Tensor RowRoute::back(const Tensor& arrived) const {
+  return comm_.agree([&] {
+    Tensor rows(arrived.shape().with_rows(num_rows()));
+    move_back(reinterpret_cast<const std::byte*>(arrived.data()), arrived.row_size() * Index{sizeof(real)},
+              reinterpret_cast<std::byte*>(rows.data()));
+    return rows;
+  });
+}
+
 // One all_to_all_v carries the row numbers to the owners, 8 bytes per row. Owners copy the requested rows
 // to a buffer; then all receives and all sends are posted at once. Bytes moved per row: read, packed and
 // sent by its owner; received in place if the rows of an owner are adjacent in `ids`, otherwise copied

@@ -169,15 +169,9 @@ SparseRows DistributedEmbedding::gradient() const {
       ids.insert(ids.end(), use.ids->begin(), use.ids->end());
     }
     const SparseRows here = summed(ids, rows);
-    std::vector<std::int32_t> owners;
-    for (const Index id : here.ids) owners.push_back(book().owner(id));
-    const RowRoute route(comm(), owners);
+    const RowRoute route(comm(), book().owners(here.ids));
     const Array<Index> arrived_ids = route.forward(std::span<const Index>(here.ids));
-    Tensor arrived({route.num_arrived(), width()});
-    const Index row_bytes = width() * static_cast<Index>(sizeof(real));
-    route.forward(reinterpret_cast<const std::byte*>(here.rows.data()), row_bytes,
-                  reinterpret_cast<std::byte*>(arrived.data()));
-    return summed(arrived_ids, arrived);
+    return summed(arrived_ids, route.forward(here.rows));
   });
 }
 }}  // namespace sar
