@@ -143,7 +143,6 @@ class ProductRows final : public DeferredRows {
     }
     multiply_rows(x, weight_, bias_, true, Tensor::borrow(out, {count, shape().row_size()}));
   }
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
   void release() const override { forget(); }
 
  private:

@@ -77,7 +77,6 @@ class ComputedRows final : public DeferredRows {
  public:
   ComputedRows(const Shape& shape, const Compute& compute) : DeferredRows(shape), compute_(compute) {}
   void compute(Index first, Index count, real* out) const override { compute_(first, count, out); }
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   const Compute& compute_;
