@@ -23,16 +23,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 // The steps from a graph whose edges are with their owners (graph_steps.hpp) to its parts, of which a rank
 // has several. `books` has the ids of the parts, by node type.
-
-/// Collective. Renumbers the nodes of each part in their locality_order. The edges are sorted before and
-/// after.
-void order_nodes(const Communicator& comm, std::span<const PartitionBook> books, GraphData& graph);
-
-/// Local. The nodes and in-edges of a part of this rank, without their data; of part -1 the types only. The
-/// edges are sorted; the last part that the rank takes leaves no edges behind.
-GraphData take_part(const Communicator& comm, std::span<const PartitionBook> books, int part, bool is_last,
-                    GraphData& graph);
-
+//
 // A part is ordered by locality_order of the edges inside it; its in-edges are a range of the rank's sorted
 // list.
 
@@ -87,8 +78,8 @@ Array<Index> order_of_part(const GraphData& graph, std::span<const PartitionBook
   return locality_order(first.back(), src, dst);
 }
 
-}  // namespace
-
+/// Collective. Renumbers the nodes of each part in their locality_order. The edges are sorted before and
+/// after.
 void order_nodes(const Communicator& comm, std::span<const PartitionBook> books, GraphData& graph) {
   std::vector<Array<Index>> new_ids, original_ids;
   for (const NodeTypeData& nodes : graph.node_types) {
@@ -124,6 +115,8 @@ void order_nodes(const Communicator& comm, std::span<const PartitionBook> books,
   sort_edges(comm, graph);
 }
 
+/// Local. The nodes and in-edges of a part of this rank, without their data; of part -1 the types only. The
+/// edges are sorted; the last part that the rank takes leaves no edges behind.
 GraphData take_part(const Communicator& comm, std::span<const PartitionBook> books, int part, bool is_last,
                     GraphData& graph) {
   GraphData taken;
@@ -145,8 +138,6 @@ GraphData take_part(const Communicator& comm, std::span<const PartitionBook> boo
   }
   return taken;
 }
-
-namespace {
 
 /// One 0 or 1 for each node of this rank's slice of the homogeneous form; empty when no type has a training
 /// mask. Reads `fields` and `split` of the options. Collective.

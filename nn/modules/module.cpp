@@ -56,9 +56,6 @@ Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key) {
 }
 
 }  // namespace init
-}}  // namespace sar
-
-namespace sar { inline namespace SAR_PRECISION {
 
 namespace {
 

@@ -25,13 +25,11 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// Column statistics over the rows of all ranks. For implementation files.
+namespace {
 
 /// Collective. Returns the moments of the rows of all ranks, merged in rank order, with the same bits on
 /// every rank. Each rank merges its share of the columns and sends the result to the other ranks, so that a
 /// rank holds 4 values per column and one per rank.
-ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine);
-
 ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine) {
   return comm.agree([&] {
     const auto columns = static_cast<Index>(mine.mean.size());
@@ -62,8 +60,6 @@ ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mi
     return total;
   });
 }
-
-namespace {
 
 Tensor rounded(std::span<const double> sums) {
   Tensor values({std::ssize(sums)});
