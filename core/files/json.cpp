@@ -97,12 +97,6 @@ std::vector<std::string> JsonValue::keys() const {
   return names;
 }
 
-std::vector<Index> JsonValue::counts() const {
-  std::vector<Index> numbers;
-  for (const JsonValue& value : list()) numbers.push_back(value.count());
-  return numbers;
-}
-
 std::map<std::string, std::string> JsonValue::texts() const {
   std::map<std::string, std::string> all;
   for (const std::string& key : keys()) all[key] = at(key.c_str()).text();

@@ -6,10 +6,10 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random.hpp>
+#include <sar/core/text.hpp>
 #include <sar/graph/data/splits.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -30,14 +30,6 @@ struct Candidate {
 using Groups = std::vector<std::vector<Candidate>>;
 
 constexpr const char* part_names[] = {"training", "validation", "test"};
-
-template <class T>
-std::optional<T> number_in(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// How many nodes of a group of `size` a part gets; `before` is the share of the parts before it.
 Index wanted(const SplitPart& part, double before, Index size) {
@@ -141,8 +133,8 @@ SplitPart parse_split_part(const std::string& text) {
   constexpr std::string_view behind = "/class";
   part.per_class = number.ends_with(behind);
   if (part.per_class) number.remove_suffix(behind.size());
-  const auto count = number_in<Index>(number);
-  const auto share = number_in<double>(number);
+  const auto count = to_number<Index>(number);
+  const auto share = to_number<double>(number);
   const bool is_share = share && *share >= 0 && *share <= 1 && (!count || *count == 0);
   if (number == "rest" && !part.per_class)
     part.count = SplitPart::rest;
