@@ -80,9 +80,7 @@ void write_rows(const Communicator& comm, const std::string& path, std::span<con
   const Index widest = comm.all_reduce(row_size, ReduceOp::max);
   require<ShapeError>(row_size == widest, path, ": a row of rank ", comm.rank(), " has ", row_size,
                       " elements, expected ", widest, " as on other ranks");
-  std::vector<Index> shape{total};
-  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  SharedNpyFile file(comm, path, shape, type);
+  SharedNpyFile file(comm, path, shape_of_rows(total, row_shape), type);
   write_windows(comm, file, ids, total, row_size, row_size * element_bytes(type), pack);
   file.commit();
 }

@@ -32,6 +32,12 @@ std::string system_error() {
   return std::strerror(errno);
 }
 
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
+}
+
 namespace {
 
 /// Returns a description of a file that is not a regular one, for messages.

@@ -276,6 +276,12 @@ Index checked_num_elements(std::span<const Index> shape, NpyType type, const std
   return bytes / element_bytes(type);
 }
 
+std::vector<Index> shape_of_rows(Index rows, std::span<const Index> row_shape) {
+  std::vector<Index> shape{rows};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  return shape;
+}
+
 std::string shape_to_string(std::span<const Index> shape) {
   std::string text = "(";
   for (const Index extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);

@@ -73,6 +73,9 @@ Index checked_num_elements(std::span<const Index> shape, NpyType type, const std
 /// Returns the shape as a Python tuple: "(2, 10556)".
 std::string shape_to_string(std::span<const Index> shape);
 
+/// Returns the shape of `rows` rows: rows, then row_shape.
+std::vector<Index> shape_of_rows(Index rows, std::span<const Index> row_shape);
+
 struct NpyHeader {
   NpyType type = NpyType::float32;
   std::vector<Index> shape;

@@ -348,9 +348,7 @@ namespace {
 template <class Read>
 void write_field(const Communicator& comm, const std::string& path, const DataField& field, Index rows,
                  const Read& read) {
-  std::vector<Index> shape{rows};
-  shape.insert(shape.end(), field.row_shape.begin(), field.row_shape.end());
-  SharedNpyFile file(comm, path, shape, field.type);
+  SharedNpyFile file(comm, path, shape_of_rows(rows, field.row_shape), field.type);
   for_each_chunk(comm, field, rows, [&](const Array<Index>& numbers, Index first) {
     const DataArray data = read(numbers);
     file.write(first * field.row_size(), data.bytes);
@@ -381,10 +379,7 @@ void write_edges(GraphSource& source, std::size_t type, Index num_edges, const s
 /// Collective.
 void make_directory(const Communicator& comm, const std::string& path) {
   comm.agree([&] {
-    if (comm.rank() != 0) return;
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
+    if (comm.rank() == 0) make_directories(path);
   });
 }
 

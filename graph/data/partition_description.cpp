@@ -38,10 +38,8 @@ std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows, bool 
       require<InputError>(may_be_sparse && value.at("layout").text() == sparse_layout, value.place(),
                           ".layout is ", value.at("layout").text(), ", expected ",
                           may_be_sparse ? sparse_layout : "none");
-    std::vector<Index> shape = field.row_shape;
-    static_cast<void>(checked_num_elements(shape, field.type, value.place()));
-    shape.insert(shape.begin(), num_rows);
-    static_cast<void>(checked_num_elements(shape, field.type, value.place()));
+    for (const std::vector<Index>& shape : {field.row_shape, shape_of_rows(num_rows, field.row_shape)})
+      static_cast<void>(checked_num_elements(shape, field.type, value.place()));
   }
   return fields;
 }
@@ -158,6 +156,13 @@ PartitionDescription parse_partition_description(const std::string& text, const 
 PartitionDescription read_partition_description(const std::string& directory) {
   const std::string path = directory + "/partition.json";
   return parse_partition_description(read_text(path, "the description of a partition directory"), path);
+}
+
+PartitionDescription share_partition_description(const Communicator& comm, const std::string& directory) {
+  const std::string path = directory + "/partition.json";
+  std::string text;
+  if (comm.rank() == 0) text = read_text(path, "the description of a partition directory");
+  return parse_partition_description(comm.broadcast(text, 0), path);
 }
 
 std::string format_partition_description(const PartitionDescription& description) {

@@ -12,15 +12,11 @@
 #include <array>
 #include <bit>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr Index chunk_bytes = Index{1} << 22;
 
@@ -73,9 +69,7 @@ void write_data(const std::string& path, const DataArray& column, Index num_rows
                 const Array<Index>* order = nullptr) {
   require<ShapeError>(column.num_rows == num_rows, path, ": the data have ", column.num_rows,
                       " rows, expected ", num_rows);
-  std::vector<Index> shape{num_rows};
-  shape.insert(shape.end(), column.row_shape.begin(), column.row_shape.end());
-  NpyWriter file(path, shape, column.type);
+  NpyWriter file(path, shape_of_rows(num_rows, column.row_shape), column.type);
   if (order == nullptr) {
     file.write(column.bytes);
   } else {
@@ -313,12 +307,6 @@ GraphData read_parts(const std::string& directory, const PartitionDescription& d
   return PartReader{directory, description, first, last}.read();
 }
 
-void make_directories(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
-}
-
 void write_ids(const std::string& path, const Array<Index>& ids) {
   const std::array<Index, 1> shape{static_cast<Index>(ids.size())};
   NpyWriter file(path, shape, NpyType::int64);
@@ -346,8 +334,7 @@ DataArray PartFiles::read_data(const DataField& field) const {
 
 void PartFiles::check(const NpyFile& file, std::size_t i, NpyType type,
                       const std::vector<Index>& row_shape) const {
-  std::vector<Index> shape{rows[i]};
-  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  const std::vector<Index> shape = shape_of_rows(rows[i], row_shape);
   require<InputError>(file.type() == type, paths[i], ": dtype is ", to_string(file.type()), ", expected ",
                       to_string(type), " as in partition.json");
   require<InputError>(file.shape() == shape, paths[i], ": shape is ", shape_to_string(file.shape()),

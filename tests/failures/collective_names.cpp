@@ -139,7 +139,7 @@ std::map<std::string, std::string> internal_names() {
                            "graph/data/columns.hpp read_sparse",
                            "graph/data/columns.hpp choose_sparse_fields",
                            "graph/data/partition_graph.hpp share_sizes",
-                           "graph/data/partition_graph.hpp order_nodes",
+                           "graph/data/partition_description.hpp share_partition_description",
                            "graph/partition/partition.hpp partition_of_types",
                            "comm/rows/node_directory.hpp replace_ids",
                            "nn/train/score_keys.hpp count_scores",
