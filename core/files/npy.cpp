@@ -502,32 +502,6 @@ void NpyWriter::commit(bool flushed) {
   file_.commit(flushed);
 }
 
-template <class T>
-void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
-               NpyType type) {
-  const Index size = checked_num_elements(shape, type, path);
-  require<ShapeError>(size == static_cast<Index>(values.size()), path, ": shape ", shape_to_string(shape),
-                      " needs ", size, " values, not ", values.size());
-  NpyWriter file(path, shape, type);
-  with_npy_type(type, [&](auto element) {
-    using Stored = decltype(element);
-    constexpr std::size_t chunk = std::size_t{1} << 16;
-    std::vector<std::byte> bytes(std::min(chunk, values.size()) * sizeof(Stored));
-    for (std::size_t begin = 0; begin < values.size(); begin += chunk) {
-      const std::size_t count = std::min(chunk, values.size() - begin);
-      for (std::size_t i = 0; i < count; ++i) {
-        if constexpr (std::same_as<Stored, HalfBits>)
-          element.bits = float_to_half(static_cast<double>(values[begin + i]));
-        else
-          element = static_cast<Stored>(values[begin + i]);
-        std::memcpy(bytes.data() + i * sizeof(Stored), &element, sizeof(Stored));
-      }
-      file.write(std::span(bytes).first(count * sizeof(Stored)));
-    }
-  });
-  file.commit();
-}
-
 namespace {
 
 template <class Stored>
@@ -605,11 +579,10 @@ void swap_bytes(NpyType type, std::span<std::byte> elements) {
   if (bytes == 8) swap_all(std::uint64_t{});
 }
 
-#define SAR_INSTANTIATE(T)                                                                             \
-  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                                    \
-  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const;                     \
-  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType); \
-  template Index convert_elements<T>(NpyType, const std::byte*, Index, T*);                            \
+#define SAR_INSTANTIATE(T)                                                         \
+  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                \
+  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const; \
+  template Index convert_elements<T>(NpyType, const std::byte*, Index, T*);        \
   template void throw_not_held<T>(const std::string&, const std::string&, NpyType, const std::byte*);
 SAR_INSTANTIATE(float)
 SAR_INSTANTIATE(double)

@@ -244,12 +244,4 @@ class NpyWriter {
   Index bytes_left_;
   TemporaryFile file_;
 };
-
-/// Writes `values`, converted to `type`, as an array of `shape` in C order, like NpyWriter. T: float, double,
-/// std::uint8_t, std::int32_t or std::int64_t. Conversion to float16 rounds to nearest, ties to even;
-/// conversion to bool gives 1 for every value but 0. Throws InputError if writing fails, ShapeError unless
-/// there is one value per element of the shape.
-template <class T>
-void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
-               NpyType type);
 }}  // namespace sar
