@@ -41,8 +41,7 @@ CategoryEmbedding::CategoryEmbedding(std::vector<Index> sizes, Index width, Gene
     weight.slice_rows(begin, begin + sizes_[c])
         .copy_from(init::xavier_uniform({sizes_[c], width}, 1, gen.next_stream()));
   }
-  weight_ = Variable(std::move(weight), true);
-  register_parameter("weight", weight_);
+  register_parameter("weight", weight_, std::move(weight));
 }
 
 Variable CategoryEmbedding::operator()(const IntegerRows& x, const std::string& place) const {

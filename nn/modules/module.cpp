@@ -209,6 +209,10 @@ void Module::register_buffer(const std::string& name, Tensor& buffer) {
   buffers_.emplace_back(name, &buffer);
 }
 
+void Module::register_parameter_or_buffer(const std::string& name, Variable& values, bool learn) {
+  learn ? register_parameter(name, values) : register_buffer(name, values.value());
+}
+
 void Module::register_counter(const std::string& name, Recoverable<std::uint64_t>& counter,
                               bool in_state_dict) {
   check_name(name);

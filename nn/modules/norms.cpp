@@ -150,10 +150,8 @@ DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
                       "DistributedBN1D of ", num_features, " features with eps ", options.eps,
                       " and momentum ", options.momentum);
   if (options.affine) {
-    weight_ = Variable(Tensor::full({num_features}, 1), true);
-    bias_ = Variable(Tensor::zeros({num_features}), true);
-    register_parameter("weight", weight_);
-    register_parameter("bias", bias_);
+    register_parameter("weight", weight_, Tensor::full({num_features}, 1));
+    register_parameter("bias", bias_, Tensor::zeros({num_features}));
   }
   running_mean_ = Tensor::zeros({num_features});
   running_var_ = Tensor::full({num_features}, 1);
