@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -96,7 +97,8 @@ std::string concat(const Parts&... parts) {
 template <class List, class Text = std::identity>
 std::string joined(const List& list, const Text& text = {}) {
   std::string all;
-  for (const auto& each : list) all += concat(all.empty() ? "" : ", ", std::invoke(text, each));
+  const char* between = "";
+  for (const auto& each : list) all += concat(std::exchange(between, ", "), std::invoke(text, each));
   return all;
 }
 
