@@ -6,7 +6,6 @@
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>
 #include <sar/core/rows/elementwise.hpp>

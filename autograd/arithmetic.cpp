@@ -7,7 +7,6 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/rows.hpp>

@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

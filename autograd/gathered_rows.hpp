@@ -82,9 +82,8 @@ class GatheredRows : public DeferredRows {
   /// Returns rows [begin, end) of these. Throws ShapeError if out of range.
   [[nodiscard]] std::shared_ptr<const GatheredRows> slice(Index begin, Index end) const;
 
+  /// Has no reads(): the rows are scattered over the table, and compute() prefetches them.
   void compute(Index first, Index count, real* out) const override;
-  /// Returns nothing: the rows are scattered over the table, and compute() prefetches them.
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   GatheredRows(const GatheredRows& all, Index begin, Index end);

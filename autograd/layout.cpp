@@ -5,12 +5,10 @@
 // whole gradient of x: if it is the first, all rows are set to zero before. A slice of all rows is x itself,
 // except in a ReproducibleScope: whether it has all rows depends on the rank, and without a record of the
 // slice, the gradient of x would be added in another order there.
-#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/rows.hpp>

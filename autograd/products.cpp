@@ -13,7 +13,6 @@
 #include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/products/sparse_product.hpp>
@@ -27,23 +26,13 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <span>
 #include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// Products of sparse rows with a matrix that may require a gradient. For the operations of products.hpp.
-
-/// Local. Returns x W^T + b for weight [out, in] (`out_in`), or x W + b for weight [in, out]; the bias may
-/// be undefined. Keeps the stored values of x. The caller has checked the shapes.
-Variable sparse_linear(std::shared_ptr<const SparseMatrix> x, const Variable& weight, const Variable& bias,
-                       bool out_in);
-
-/// Local. Returns base + x W^T for weight [out, in]; in the memory of `base` if no other handle refers to
-/// it. Keeps the stored values of x. The caller has checked the shapes.
-Variable add_sparse_linear(Variable base, std::shared_ptr<const SparseMatrix> x, const Variable& weight);
-
+// Products of sparse rows with a matrix that may require a gradient.
+//
 // A row of the product is a sum of rows of W [in, out], so a weight [out, in] is transposed first, and its
 // gradient afterwards: 2 in out numbers moved, for 2 s out operations with s stored values.
 
@@ -67,8 +56,8 @@ void add_weight_gradient(Gradient& dw, const SparseMatrix& x, const Tensor& grad
   });
 }
 
-}  // namespace
-
+/// Local. Returns x W^T + b for weight [out, in] (`out_in`), or x W + b for weight [in, out]; the bias may
+/// be undefined. Keeps the stored values of x. The caller has checked the shapes.
 Variable sparse_linear(std::shared_ptr<const SparseMatrix> x, const Variable& weight, const Variable& bias,
                        bool out_in) {
   const Tensor w = by_inputs(weight.value(), out_in);
@@ -86,6 +75,8 @@ Variable sparse_linear(std::shared_ptr<const SparseMatrix> x, const Variable& we
   });
 }
 
+/// Local. Returns base + x W^T for weight [out, in]; in the memory of `base` if no other handle refers to
+/// it. Keeps the stored values of x. The caller has checked the shapes.
 Variable add_sparse_linear(Variable base, std::shared_ptr<const SparseMatrix> x, const Variable& weight) {
   const bool recorded = recording({&base, &weight});
   const GradientPtr dbase = base.gradient();
@@ -102,8 +93,6 @@ Variable add_sparse_linear(Variable base, std::shared_ptr<const SparseMatrix> x,
                   if (dbase != nullptr) dbase->add(std::move(grad));
                 });
 }
-
-namespace {
 
 /// Returns x as a matrix: all dimensions but the last are rows.
 TypedRows flatten(const TypedRows& x) {
@@ -145,7 +134,6 @@ class ProductRows final : public DeferredRows {
     }
     multiply_rows(x, weight_, bias_, true, Tensor::borrow(out, {count, shape().row_size()}));
   }
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
   void release() const override { forget(); }
 
  private:

@@ -22,7 +22,6 @@ class UnitRows final : public DeferredRows {
     std::fill_n(out, count * shape()[1], real{0});
     for (Index i = 0; i < count * ones_; ++i) out[i / ones_ * shape()[1] + ids_[first * ones_ + i]] += 1;
   }
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   std::span<const Index> ids_;

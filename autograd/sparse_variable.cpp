@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/sparse_variable.hpp>
-#include <sar/core/error.hpp>
-
-#include <algorithm>
 
 namespace sar { inline namespace SAR_PRECISION {
 

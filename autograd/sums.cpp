@@ -4,7 +4,6 @@
 #include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/row_access.hpp>

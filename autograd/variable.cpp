@@ -2,7 +2,6 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 
-#include <memory>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -100,7 +100,7 @@ void run(Index rows, Index width) {
   compare("log_softmax_backward", x, 2, [&] { log_softmax_rows_backward(x, g, out); });
   losses(x, g, out);
   compare("sum_of_columns", x, 1, [&] { sum_to(x, sums); });
-  compare("sum_elements", x, 1, [&] { (void)sum_elements(x); });
+  compare("sum_squares", x, 1, [&] { (void)sum_squares(x); });
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #ifndef SAR_TRACE_SUFFIX
 #define SAR_TRACE_SUFFIX ""

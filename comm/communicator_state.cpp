@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/communicator_state.hpp>
-#include <sar/comm/mpi_objects.hpp>
-#include <sar/comm/status.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 

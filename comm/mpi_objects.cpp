@@ -2,7 +2,6 @@
 #include <sar/comm/mpi_objects.hpp>
 #include <sar/core/error.hpp>
 
-#include <mpi.h>
 #include <sys/types.h>
 
 #include <unistd.h>

@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <limits>
 #include <mutex>
 #include <new>

@@ -3,7 +3,6 @@
 #include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace/trace.hpp>
 
 #include <optional>
 #include <span>

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -96,11 +97,8 @@ std::string concat(const Parts&... parts) {
 template <class List, class Text = std::identity>
 std::string joined(const List& list, const Text& text = {}, const char* between = ", ") {
   std::string all;
-  bool is_first = true;
-  for (const auto& each : list) {
-    all += concat(is_first ? "" : between, std::invoke(text, each));
-    is_first = false;
-  }
+  const char* before = "";
+  for (const auto& each : list) all += concat(std::exchange(before, between), std::invoke(text, each));
   return all;
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -55,11 +55,11 @@ auto named_values(const Row (&rows)[n]) {
 
 // Exact conversion between numbers and text, independent of the locale. For implementation files.
 
-/// Parses the whole text as a number; returns nullopt if it is not one.
-template <class Number>
-std::optional<Number> to_number(std::string_view text) {
+/// Parses the whole text as a number; returns nullopt if it is not one. For an integer, `base` may follow.
+template <class Number, class... Base>
+std::optional<Number> to_number(std::string_view text, Base... base) {
   Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }

@@ -3,7 +3,6 @@
 #include <sar/core/tensor/columns.hpp>
 
 #include <algorithm>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 namespace {

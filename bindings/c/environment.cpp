@@ -45,13 +45,6 @@ int make_comm(sar_comm* comm, const Get& get) {
   });
 }
 
-int set_number(std::int64_t* out, std::size_t number) {
-  return call([&] {
-    require_pointer(out, "bytes");
-    *out = static_cast<std::int64_t>(number);
-  });
-}
-
 }  // namespace
 
 const char* sar_version(void) {
@@ -104,17 +97,11 @@ int sar_comm_world(sar_comm* comm) {
 }
 
 int sar_comm_rank(sar_comm comm, int32_t* rank) {
-  return call([&] {
-    require_pointer(rank, "rank");
-    *rank = object<CommObject>(comm, "comm")->comm.rank();
-  });
+  return give(rank, "rank", [&] { return object<CommObject>(comm, "comm")->comm.rank(); });
 }
 
 int sar_comm_size(sar_comm comm, int32_t* size) {
-  return call([&] {
-    require_pointer(size, "size");
-    *size = object<CommObject>(comm, "comm")->comm.size();
-  });
+  return give(size, "size", [&] { return object<CommObject>(comm, "comm")->comm.size(); });
 }
 
 int sar_comm_default_num_threads(sar_comm comm, int32_t* threads) {
@@ -130,13 +117,9 @@ int sar_comm_free(sar_comm comm) {
 }
 
 int sar_trace_start(sar_comm comm, const char* path, sar_trace* trace) {
-  return make_object("sar_trace_start", {{comm, "comm"}}, trace,
-                     [&](const Communicator& c, CollectiveCall& call) {
-                       object<CommObject>(comm, "comm");
-                       const std::string file = text_of(path, "path");
-                       call.equal("path", file);
-                       return std::make_shared<TraceObject>(c, file);
-                     });
+  return make_from_path(
+      "sar_trace_start", comm, path, trace,
+      [](const Communicator& c, const std::string& to) { return std::make_shared<TraceObject>(c, to); });
 }
 
 int sar_trace_write(sar_trace trace) {
@@ -152,11 +135,11 @@ int sar_trace_write(sar_trace trace) {
 }
 
 int sar_memory_current(int64_t* bytes) {
-  return set_number(bytes, live_bytes());
+  return give(bytes, "bytes", live_bytes);
 }
 
 int sar_memory_peak(int64_t* bytes) {
-  return set_number(bytes, peak_bytes());
+  return give(bytes, "bytes", peak_bytes);
 }
 
 int sar_memory_reset_peak(void) {

@@ -8,9 +8,7 @@
 #include <sar/nn/models/relations.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <type_traits>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -12,12 +12,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
-
-namespace c_interface {
+namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 
 /// Nodes and edges that the program has added for the next sar_graph_build().
 struct AddedNodes {
@@ -62,6 +59,4 @@ void add_arguments(CollectiveCall& call, const GraphObject& graph);
 /// Throws InputError unless the graph has the types of the model's description, or one node type and one edge
 /// type for a network that reads no relations.
 void require_types(const ModelObject& model, const GraphObject& graph);
-
-}  // namespace c_interface
-}}  // namespace sar
+}}}  // namespace sar

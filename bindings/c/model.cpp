@@ -2,7 +2,6 @@
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
-#include <sar/nn/models/model_file.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <limits>
@@ -74,13 +73,10 @@ int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_
 }
 
 int sar_model_load(sar_comm comm, const char* path, sar_model* model) {
-  return make_object("sar_model_load", {{comm, "comm"}}, model,
-                     [&](const Communicator& c, CollectiveCall& call) {
-                       object<CommObject>(comm, "comm");
-                       const std::string from = text_of(path, "path");
-                       call.equal("path", from);
-                       return std::make_shared<ModelObject>(c, load_model(c, from));
-                     });
+  return make_from_path("sar_model_load", comm, path, model,
+                        [](const Communicator& c, const std::string& from) {
+                          return std::make_shared<ModelObject>(c, load_model(c, from));
+                        });
 }
 
 int sar_model_save(sar_model model, const char* path) {
@@ -94,10 +90,8 @@ int sar_model_save(sar_model model, const char* path) {
 }
 
 int sar_model_description(sar_model model, const char** description) {
-  return call([&] {
-    require_pointer(description, "description");
-    *description = object<ModelObject>(model, "model")->description.c_str();
-  });
+  return give(description, "description",
+              [&] { return object<ModelObject>(model, "model")->description.c_str(); });
 }
 
 int sar_model_feats(sar_model model, int64_t* in_feats, int64_t* out_feats, int64_t* edge_feats) {
@@ -113,10 +107,7 @@ int sar_model_feats(sar_model model, int64_t* in_feats, int64_t* out_feats, int6
 }
 
 int sar_model_num_parameters(sar_model model, int64_t* count) {
-  return call([&] {
-    require_pointer(count, "count");
-    *count = std::ssize(object<ModelObject>(model, "model")->parameters);
-  });
+  return give(count, "count", [&] { return object<ModelObject>(model, "model")->parameters.size(); });
 }
 
 int sar_model_parameter(sar_model model, int64_t index, const char** name, int64_t* rows, int64_t* fields) {
@@ -181,10 +172,7 @@ int sar_optimizer_create(sar_model model, const char* description, sar_optimizer
 }
 
 int sar_optimizer_get_lr(sar_optimizer optimizer, double* lr) {
-  return call([&] {
-    require_pointer(lr, "lr");
-    *lr = object<OptimizerObject>(optimizer, "optimizer")->optimizer->lr();
-  });
+  return give(lr, "lr", [&] { return object<OptimizerObject>(optimizer, "optimizer")->optimizer->lr(); });
 }
 
 int sar_optimizer_set_lr(sar_optimizer optimizer, double lr) {

@@ -54,13 +54,10 @@ void check_optional(const sar_array* array, const Expected& expected) {
 }  // namespace
 
 int sar_potential_load(sar_comm comm, const char* path, sar_potential* potential) {
-  return make_object("sar_potential_load", {{comm, "comm"}}, potential,
-                     [&](const Communicator& c, CollectiveCall& call) {
-                       object<CommObject>(comm, "comm");
-                       const std::string from = text_of(path, "path");
-                       call.equal("path", from);
-                       return std::make_shared<PotentialObject>(c, load_potential(c, from));
-                     });
+  return make_from_path("sar_potential_load", comm, path, potential,
+                        [](const Communicator& c, const std::string& from) {
+                          return std::make_shared<PotentialObject>(c, load_potential(c, from));
+                        });
 }
 
 int sar_potential_species(sar_potential potential, const char* name, int32_t* number) {

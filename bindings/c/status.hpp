@@ -52,6 +52,20 @@ int call(const Body& body) noexcept {
   }
 }
 
+/// Throws InputError if the pointer is null.
+void require_pointer(const void* pointer, const char* name);
+/// Returns a string argument. Throws InputError if it is null.
+std::string text_of(const char* text, const char* name);
+
+/// Writes value() to `*out`, whose name is `name` in messages, for a function that is not collective.
+template <class T, class Value>
+int give(T* out, const char* name, const Value& value) noexcept {
+  return call([&] {
+    require_pointer(out, name);
+    *out = static_cast<T>(value());
+  });
+}
+
 /// Returns the communicator of the first valid handle; without one, that of all objects of the process.
 /// Throws HandleError if no handle is valid and the objects belong to several communicators, or there are
 /// none.
@@ -102,6 +116,18 @@ int make_object(const char* name, std::initializer_list<Given> handles, Handle* 
   return status;
 }
 
+/// The same for an object of a communicator and a file: make(comm, path).
+template <class Handle, class Make>
+int make_from_path(const char* name, sar_comm comm, const char* path, Handle* out,
+                   const Make& make) noexcept {
+  return make_object(name, {{comm, "comm"}}, out, [&](const Communicator& c, CollectiveCall& call) {
+    object<CommObject>(comm, "comm");
+    const std::string given = text_of(path, "path");
+    call.equal("path", given);
+    return make(c, given);
+  });
+}
+
 /// Frees a handle of a T.
 template <class T>
 int free_object(const void* handle, const char* argument) noexcept {
@@ -110,10 +136,4 @@ int free_object(const void* handle, const char* argument) noexcept {
     forget_handle(handle);
   });
 }
-
-/// Throws InputError if the pointer is null.
-void require_pointer(const void* pointer, const char* name);
-/// Returns a string argument. Throws InputError if it is null.
-std::string text_of(const char* text, const char* name);
-
 }}}  // namespace sar

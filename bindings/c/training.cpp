@@ -50,32 +50,6 @@ void require_finite_rows(double loss, const StepRows& given) {
   }
 }
 
-}  // namespace
-
-void require_finite_loss(const Communicator& comm, double loss, std::span<const StepRows> given) {
-  if (std::isfinite(loss)) return;
-  comm.agree([&] {
-    for (const StepRows& rows : given) require_finite_rows(loss, rows);
-  });
-  throw InputError(concat("the loss is ", loss, ", expected a finite number", nothing_changed));
-}
-
-void prepare_gradients(Module& model, const GradientOptions& options) {
-  if (options.require_finite)
-    for (const auto& [name, parameter] : model.named_parameters())
-      if (const Tensor gradient = parameter.grad(); gradient.defined())
-        require<InputError>(all_finite(gradient), "the gradient of ", name, " has a value that is not finite",
-                            nothing_changed);
-  if (std::isfinite(options.clip_grad_norm)) clip_grad_norm(model, options.clip_grad_norm);
-  if (std::isfinite(options.clip_grad_value)) clip_grad_value(model, options.clip_grad_value);
-}
-}}}  // namespace sar
-
-namespace sar { inline namespace SAR_PRECISION {
-
-namespace c_interface {
-namespace {
-
 /// Returns the mask of the caller, or an empty span without one.
 std::span<const std::uint8_t> mask_of(std::int64_t length, const std::uint8_t* mask, Index num_nodes) {
   const std::span<const std::uint8_t> given = list_of(mask, length, "mask");
@@ -98,6 +72,24 @@ Variable loss_of(std::int32_t kind, const Variable& y, const Tensor& target, con
 }
 
 }  // namespace
+
+void require_finite_loss(const Communicator& comm, double loss, std::span<const StepRows> given) {
+  if (std::isfinite(loss)) return;
+  comm.agree([&] {
+    for (const StepRows& rows : given) require_finite_rows(loss, rows);
+  });
+  throw InputError(concat("the loss is ", loss, ", expected a finite number", nothing_changed));
+}
+
+void prepare_gradients(Module& model, const GradientOptions& options) {
+  if (options.require_finite)
+    for (const auto& [name, parameter] : model.named_parameters())
+      if (const Tensor gradient = parameter.grad(); gradient.defined())
+        require<InputError>(all_finite(gradient), "the gradient of ", name, " has a value that is not finite",
+                            nothing_changed);
+  if (std::isfinite(options.clip_grad_norm)) clip_grad_norm(model, options.clip_grad_norm);
+  if (std::isfinite(options.clip_grad_value)) clip_grad_value(model, options.clip_grad_value);
+}
 
 StepLoss field_loss(const ResultRows& rows, std::int32_t kind, const sar_array* target,
                     std::int64_t mask_length, const std::uint8_t* mask) {
@@ -158,9 +150,7 @@ double loss_without_step(const Communicator& comm, Module& network, const StepLo
   network.eval();
   return loss.of(predict(), comm).value().item();
 }
-
-}  // namespace c_interface
-}}  // namespace sar
+}}}  // namespace sar
 
 using namespace sar;
 using namespace sar::c_interface;
@@ -308,9 +298,6 @@ int sar_predict(sar_model model, sar_graph graph, const char* type, const sar_ar
                          write_array(operands.predict().value(), *out);
                        });
 }
-
-using namespace sar;
-using namespace sar::c_interface;
 
 namespace {
 

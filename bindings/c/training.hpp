@@ -32,13 +32,8 @@ void require_finite_loss(const Communicator& comm, double loss, std::span<const 
 /// Local. Throws InputError if a gradient has a value that is not finite and `options` require finite ones.
 /// Then clips the gradients. After gather_grads() all ranks do the same.
 void prepare_gradients(Module& model, const GradientOptions& options);
-}}}  // namespace sar
-
-namespace sar { inline namespace SAR_PRECISION {
 
 // The losses of sar.h, and what its training steps do with them.
-
-namespace c_interface {
 
 /// The rows of a prediction: those of this rank, and their width.
 struct ResultRows {
@@ -68,6 +63,4 @@ double take_step(const Communicator& comm, OptimizerObject& optimizer, std::vect
 /// Collective. Returns the loss in evaluation mode, without gradients.
 double loss_without_step(const Communicator& comm, Module& network, const StepLoss& loss,
                          const std::function<Variable()>& predict);
-
-}  // namespace c_interface
-}}  // namespace sar
+}}}  // namespace sar

@@ -2,6 +2,7 @@
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/negative_sampler.hpp>
@@ -12,7 +13,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -30,9 +30,8 @@ constexpr EnumName<ExcludeEdges> exclude_names[] = {
 EdgeList edges_of(const Graph& graph) {
   const GraphTopology& topology = graph.topology();
   const int rank = graph.comm().rank();
-  std::vector<Index> own(static_cast<std::size_t>(graph.num_src_nodes()));
-  std::iota(own.begin(), own.end(), topology.src_book.begin(rank));
-  const Array<Index> sources = topology.with_halo(own);
+  const Array<Index> sources =
+      topology.with_halo(consecutive(topology.src_book.begin(rank), graph.num_src_nodes()));
   EdgeList edges;
   topology.for_each_edge([&](Index source, Index destination, Index edge) {
     edges.src.push_back(sources[source]);

@@ -2,11 +2,11 @@
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/samples.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -132,8 +132,7 @@ void bind_samples(Definitions& module) {
                                             .shuffle = shuffle,
                                             .drop_last = drop_last,
                                             .seed = seed};
-            std::vector<Index> all(chosen.size());
-            std::iota(all.begin(), all.end(), Index{0});
+            const Array<Index> all = consecutive(0, std::ssize(chosen));
             compute([&] {
               new (self) SampleLoader(comm, std::make_shared<const GraphSamples>(samples.select(chosen)), all,
                                       options);

@@ -6,9 +6,7 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <thread>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/python/module_tree.hpp>
-#include <sar/nn/modules/linear.hpp>
 
 #include <nanobind/stl/shared_ptr.h>
 

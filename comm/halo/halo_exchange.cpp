@@ -10,14 +10,11 @@
 #include <sar/comm/halo/mailbox.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/memory.hpp>
 #include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
 #include <deque>
 #include <limits>
-#include <memory>
-#include <optional>
 #include <thread>
 #include <utility>
 

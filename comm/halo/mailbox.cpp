@@ -8,7 +8,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 
-#include <algorithm>
 #include <tuple>
 #include <utility>
 

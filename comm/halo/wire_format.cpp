@@ -7,10 +7,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/simd/drawn_rows.hpp>
 #include <sar/core/simd/lanes.hpp>
-#include <sar/core/simd/loop_hints.hpp>
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include <sar/core/isa/isa_begin.hpp>

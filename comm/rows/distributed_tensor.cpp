@@ -2,18 +2,14 @@
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_objects.hpp>
 #include <sar/comm/rows/distributed_tensor.hpp>
-#include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/row_window.hpp>
-#include <sar/core/error.hpp>
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdint>
 #include <cstring>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -11,10 +11,7 @@
 #include <sar/core/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
-#include <numeric>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -77,18 +74,12 @@ void require_permutation(const Communicator& comm, std::span<const Index> ids, I
 // sent for each of n ids. replace_ids() collects the distinct ids and fetches their table entries, 8 bytes
 // there and 8 back; then it replaces all ids in parallel.
 
-namespace {
-
-/// Returns the positions of the ids in ascending order of the ids; equal ids keep their order.
 Array<Index> sorted_order(std::span<const Index> ids) {
-  Array<Index> order(ids.size());
-  std::iota(order.begin(), order.end(), Index{0});
+  Array<Index> order = consecutive(0, std::ssize(ids));
   std::sort(order.begin(), order.end(),
             [&](Index a, Index b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
   return order;
 }
-
-}  // namespace
 
 Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids) {
   return comm.agree([&] {

@@ -17,7 +17,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -33,6 +32,9 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
 /// the ids of all ranks together are 0 to n - 1, each once. Memory: n / ranks bits and a few MB.
 void require_permutation(const Communicator& comm, std::span<const Index> ids, Index n,
                          const std::string& place);
+
+/// Local. Returns the positions of the ids in ascending order of the ids; equal ids keep their order.
+[[nodiscard]] Array<Index> sorted_order(std::span<const Index> ids);
 
 // Sample sort over the ranks: which rank sorts which keys.
 

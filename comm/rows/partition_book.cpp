@@ -34,6 +34,12 @@ int PartitionBook::owner(Index node) const {
   return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), node) - offsets_.begin()) - 1;
 }
 
+std::vector<std::int32_t> PartitionBook::owners(std::span<const Index> nodes) const {
+  std::vector<std::int32_t> owners(nodes.size());
+  std::ranges::transform(nodes, owners.begin(), [this](Index node) { return owner(node); });
+  return owners;
+}
+
 PartitionBook gather_book(const Communicator& comm, Index size) {
   return PartitionBook(offsets_of_sizes(comm.all_gather(size)));
 }

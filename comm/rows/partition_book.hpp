@@ -5,7 +5,9 @@
 
 #include <sar/config.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -38,6 +40,8 @@ class PartitionBook {
   [[nodiscard]] Index num_nodes(int part) const { return end(part) - begin(part); }
   /// Returns the rank that owns `node`; 0 <= node < num_nodes().
   [[nodiscard]] int owner(Index node) const;
+  /// Returns the owners of several nodes.
+  [[nodiscard]] std::vector<std::int32_t> owners(std::span<const Index> nodes) const;
   bool operator==(const PartitionBook&) const = default;
 
  private:

@@ -8,14 +8,10 @@
 // moved per row: packed, sent, unpacked.
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_objects.hpp>
-#include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/threads/parallel.hpp>
 
-#include <algorithm>
 #include <climits>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -129,6 +125,24 @@ void RowRoute::move_forward(const std::byte* rows, Index row_bytes, std::byte* a
 
 void RowRoute::move_back(const std::byte* arrived, Index row_bytes, std::byte* rows) const {
   move_rows(comm_, busiest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
+}
+
+Tensor RowRoute::forward(const Tensor& rows) const {
+  return comm_.agree([&] {
+    Tensor arrived(rows.shape().with_rows(num_arrived()));
+    move_forward(reinterpret_cast<const std::byte*>(rows.data()), rows.row_size() * Index{sizeof(real)},
+                 reinterpret_cast<std::byte*>(arrived.data()));
+    return arrived;
+  });
+}
+
+Tensor RowRoute::back(const Tensor& arrived) const {
+  return comm_.agree([&] {
+    Tensor rows(arrived.shape().with_rows(num_rows()));
+    move_back(reinterpret_cast<const std::byte*>(arrived.data()), arrived.row_size() * Index{sizeof(real)},
+              reinterpret_cast<std::byte*>(rows.data()));
+    return rows;
+  });
 }
 
 // One all_to_all_v carries the row numbers to the owners, 8 bytes per row. Owners copy the requested rows

@@ -12,6 +12,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <mpi.h>
@@ -71,6 +72,9 @@ class RowRoute {
   void back(const std::byte* arrived, Index row_bytes, std::byte* rows) const {
     comm_.agree([&] { move_back(arrived, row_bytes, rows); });
   }
+  /// Collective. The same for the rows of a tensor. The shape of a row must be the same on every rank.
+  [[nodiscard]] Tensor forward(const Tensor& rows) const;
+  [[nodiscard]] Tensor back(const Tensor& arrived) const;
 
  private:
   void move_forward(const std::byte* rows, Index row_bytes, std::byte* arrived) const;

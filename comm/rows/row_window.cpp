@@ -15,7 +15,6 @@
 #include <atomic>
 #include <climits>
 #include <exception>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -72,8 +71,26 @@ struct RowWindow::Open {
   bool locked = false;
   bool left_behind = true;  // until all ranks have made it
 
-  void create(const Communicator& made_with, const std::byte* mine, Index bytes);
-  void free() noexcept;
+  // Not every MPI can create a window over every network; ranks that never call pull() need none.
+  void create(const Communicator& made_with, const std::byte* mine, Index bytes) {
+    const int code = MPI_Win_create(const_cast<std::byte*>(mine), static_cast<MPI_Aint>(bytes), 1,  // NOLINT
+                                    MPI_INFO_NULL, comm, &window);
+    if (made_with.all_reduce(code == MPI_SUCCESS ? 1 : 0, ReduceOp::min) == 0) {
+      window = MPI_WIN_NULL;
+      return;
+    }
+    check_mpi(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
+    check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all");
+    locked = true;
+  }
+
+  void free() noexcept {
+    if (window == MPI_WIN_NULL || is_fork()) return;
+    if (locked) MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+    window = MPI_WIN_NULL;
+    locked = false;
+  }
 };
 
 /// The windows of all communicators. Threads change the list under the mutex, and an element without it: only
@@ -87,27 +104,6 @@ struct RowWindow::Windows {
 RowWindow::Windows& RowWindow::all() {
   static auto* const windows = new Windows;
   return *windows;
-}
-
-// Not every MPI can create a window over every network; ranks that never call pull() need none.
-void RowWindow::Open::create(const Communicator& made_with, const std::byte* mine, Index bytes) {
-  const int code = MPI_Win_create(const_cast<std::byte*>(mine), static_cast<MPI_Aint>(bytes), 1,  // NOLINT
-                                  MPI_INFO_NULL, comm, &window);
-  if (made_with.all_reduce(code == MPI_SUCCESS ? 1 : 0, ReduceOp::min) == 0) {
-    window = MPI_WIN_NULL;
-    return;
-  }
-  check_mpi(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
-  check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all");
-  locked = true;
-}
-
-void RowWindow::Open::free() noexcept {
-  if (window == MPI_WIN_NULL || is_fork()) return;
-  if (locked) MPI_Win_unlock_all(window);
-  MPI_Win_free(&window);
-  window = MPI_WIN_NULL;
-  locked = false;
 }
 
 // All ranks free a window together, so only windows that every rank has left behind can be freed.

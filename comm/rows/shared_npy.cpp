@@ -5,7 +5,6 @@
 // each rank flushes and closes the file; after a barrier, rank 0 renames it and flushes the directory.
 #include <sar/comm/rows/shared_npy.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>

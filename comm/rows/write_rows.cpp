@@ -25,19 +25,11 @@ namespace sar { inline namespace SAR_PRECISION {
 
 namespace {
 
-/// Returns the permutation that sorts the ids.
-Array<Index> order_of(std::span<const Index> ids) {
-  Array<Index> order(ids.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return ids[a] < ids[b]; });
-  return order;
-}
-
 /// Writes the rows to the file, one range per rank, chunk by chunk. `pack(i, out)` writes row i of this rank
 /// in the representation of the file. Collective.
 void write_windows(const Communicator& comm, SharedNpyFile& file, std::span<const Index> ids, Index total,
                    Index row_size, Index row_bytes, FunctionRef<void(Index, std::byte*)> pack) {
-  const Array<Index> order = order_of(ids);
+  const Array<Index> order = sorted_order(ids);
   const PartitionBook ranges = PartitionBook::even(total, comm.size());
   const Index window = std::max<Index>(1, route_chunk_bytes / std::max<Index>(1, row_bytes));
   const Index windows = (ranges.num_nodes(0) + window - 1) / window;  // no range is longer than the first
@@ -88,9 +80,7 @@ void write_rows(const Communicator& comm, const std::string& path, std::span<con
   const Index widest = comm.all_reduce(row_size, ReduceOp::max);
   require<ShapeError>(row_size == widest, path, ": a row of rank ", comm.rank(), " has ", row_size,
                       " elements, expected ", widest, " as on other ranks");
-  std::vector<Index> shape{total};
-  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  SharedNpyFile file(comm, path, shape, type);
+  SharedNpyFile file(comm, path, shape_of_rows(total, row_shape), type);
   write_windows(comm, file, ids, total, row_size, row_size * element_bytes(type), pack);
   file.commit();
 }

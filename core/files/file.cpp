@@ -22,10 +22,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -33,6 +30,12 @@ namespace sar { inline namespace SAR_PRECISION {
 
 std::string system_error() {
   return std::strerror(errno);
+}
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
 }
 
 namespace {

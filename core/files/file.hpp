@@ -19,6 +19,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Returns the message of errno.
 std::string system_error();
 
+/// Makes a directory and those above it. Throws InputError.
+void make_directories(const std::string& path);
+
 /// An open regular file for reading; the library opens all its input files with this class. Thread-safe.
 /// Throws InputError on errors.
 class InputFile : NonCopyable {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/error.hpp>
 #include <sar/core/files/json.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -99,12 +95,6 @@ std::vector<std::string> JsonValue::keys() const {
   std::vector<std::string> names;
   for (const auto& element : json_->items()) names.push_back(element.key());
   return names;
-}
-
-std::vector<Index> JsonValue::counts() const {
-  std::vector<Index> numbers;
-  for (const JsonValue& value : list()) numbers.push_back(value.count());
-  return numbers;
 }
 
 std::map<std::string, std::string> JsonValue::texts() const {

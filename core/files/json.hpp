@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -40,7 +41,13 @@ class JsonValue {
   [[nodiscard]] bool flag() const;
   /// Returns the keys of an object, in alphabetical order.
   [[nodiscard]] std::vector<std::string> keys() const;
-  [[nodiscard]] std::vector<Index> counts() const;
+  /// Returns get() of each value of a list, such as all<&JsonValue::text>().
+  template <auto get>
+  [[nodiscard]] auto all() const {
+    std::vector<decltype(std::invoke(get, *this))> values;
+    for (const JsonValue& each : list()) values.push_back(std::invoke(get, each));
+    return values;
+  }
   [[nodiscard]] std::map<std::string, std::string> texts() const;
   [[nodiscard]] const std::string& place() const { return place_; }
   [[nodiscard]] const nlohmann::json& json() const { return *json_; }

@@ -8,10 +8,9 @@
 // gaps of up to 64 KiB between rows. In Fortran order, this is done for each column; the columns are read
 // in parallel.
 #include <sar/core/error.hpp>
-#include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/numbers.hpp>
 #include <sar/core/text.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -22,11 +21,9 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -279,6 +276,12 @@ Index checked_num_elements(std::span<const Index> shape, NpyType type, const std
   return bytes / element_bytes(type);
 }
 
+std::vector<Index> shape_of_rows(Index rows, std::span<const Index> row_shape) {
+  std::vector<Index> shape{rows};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  return shape;
+}
+
 std::string shape_to_string(std::span<const Index> shape) {
   std::string text = "(";
   for (const Index extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
@@ -398,8 +401,7 @@ void NpyFile::for_each_piece(std::span<const Index> rows, const Take& take) cons
 
   Array<Index> order;  // permutation that sorts `rows`; empty if they are sorted
   if (!std::is_sorted(rows.begin(), rows.end())) {
-    order.resize(rows.size());
-    std::iota(order.begin(), order.end(), Index{0});
+    order = consecutive(0, std::ssize(rows));
     std::sort(order.begin(), order.end(), [&](Index a, Index b) { return rows[a] < rows[b]; });
   }
   const Index piece_bytes = element_bytes(type_) * (fortran_order_ ? 1 : row_size_);
@@ -500,32 +502,6 @@ void NpyWriter::commit(bool flushed) {
   file_.commit(flushed);
 }
 
-template <class T>
-void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
-               NpyType type) {
-  const Index size = checked_num_elements(shape, type, path);
-  require<ShapeError>(size == static_cast<Index>(values.size()), path, ": shape ", shape_to_string(shape),
-                      " needs ", size, " values, not ", values.size());
-  NpyWriter file(path, shape, type);
-  with_npy_type(type, [&](auto element) {
-    using Stored = decltype(element);
-    constexpr std::size_t chunk = std::size_t{1} << 16;
-    std::vector<std::byte> bytes(std::min(chunk, values.size()) * sizeof(Stored));
-    for (std::size_t begin = 0; begin < values.size(); begin += chunk) {
-      const std::size_t count = std::min(chunk, values.size() - begin);
-      for (std::size_t i = 0; i < count; ++i) {
-        if constexpr (std::same_as<Stored, HalfBits>)
-          element.bits = float_to_half(static_cast<double>(values[begin + i]));
-        else
-          element = static_cast<Stored>(values[begin + i]);
-        std::memcpy(bytes.data() + i * sizeof(Stored), &element, sizeof(Stored));
-      }
-      file.write(std::span(bytes).first(count * sizeof(Stored)));
-    }
-  });
-  file.commit();
-}
-
 namespace {
 
 template <class Stored>
@@ -603,11 +579,10 @@ void swap_bytes(NpyType type, std::span<std::byte> elements) {
   if (bytes == 8) swap_all(std::uint64_t{});
 }
 
-#define SAR_INSTANTIATE(T)                                                                             \
-  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                                    \
-  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const;                     \
-  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType); \
-  template Index convert_elements<T>(NpyType, const std::byte*, Index, T*);                            \
+#define SAR_INSTANTIATE(T)                                                         \
+  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                \
+  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const; \
+  template Index convert_elements<T>(NpyType, const std::byte*, Index, T*);        \
   template void throw_not_held<T>(const std::string&, const std::string&, NpyType, const std::byte*);
 SAR_INSTANTIATE(float)
 SAR_INSTANTIATE(double)

@@ -73,6 +73,9 @@ Index checked_num_elements(std::span<const Index> shape, NpyType type, const std
 /// Returns the shape as a Python tuple: "(2, 10556)".
 std::string shape_to_string(std::span<const Index> shape);
 
+/// Returns the shape of `rows` rows: rows, then row_shape.
+std::vector<Index> shape_of_rows(Index rows, std::span<const Index> row_shape);
+
 struct NpyHeader {
   NpyType type = NpyType::float32;
   std::vector<Index> shape;
@@ -241,12 +244,4 @@ class NpyWriter {
   Index bytes_left_;
   TemporaryFile file_;
 };
-
-/// Writes `values`, converted to `type`, as an array of `shape` in C order, like NpyWriter. T: float, double,
-/// std::uint8_t, std::int32_t or std::int64_t. Conversion to float16 rounds to nearest, ties to even;
-/// conversion to bool gives 1 for every value but 0. Throws InputError if writing fails, ShapeError unless
-/// there is one value per element of the shape.
-template <class T>
-void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
-               NpyType type);
 }}  // namespace sar

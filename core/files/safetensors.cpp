@@ -21,7 +21,6 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <type_traits>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

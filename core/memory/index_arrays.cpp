@@ -4,9 +4,6 @@
 // the set bits of at most 8 words. next() reads one word per 64 numbers that it skips.
 #include <sar/core/memory/index_arrays.hpp>
 
-#include <algorithm>
-#include <cstddef>
-
 namespace sar { inline namespace SAR_PRECISION {
 
 namespace {

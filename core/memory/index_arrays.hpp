@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Sets of numbers, a sort by digits, and index arrays that are computed at their first use.
+/// Consecutive numbers, sets of numbers, a sort by digits, and index arrays that are computed at their first
+/// use.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
@@ -13,11 +14,21 @@
 #include <functional>
 #include <iterator>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+/// Returns begin, begin + 1, ..., begin + count - 1.
+template <class T = Index>
+Array<T> consecutive(std::type_identity_t<T> begin, Index count) {
+  Array<T> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
+}
 
 /// Sorts items by key(item), from 0 to `largest`; equal keys keep their order. A radix sort with digits of 11
 /// bits from the lowest one on: two reads and one write of the list per digit, and a second list.

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <utility>
 
 #if defined(SAR_MEMORY_SANITIZER)
 #include <sanitizer/msan_interface.h>

@@ -11,7 +11,6 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cstdint>
 
 // Enables the instructions for what follows, but not for the headers included above.
 #if defined(__clang__)

@@ -12,7 +12,6 @@
 // so that it does not matter which of them the compiler fuses with an addition.
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/numbers.hpp>
 #include <sar/core/products/exact_product.hpp>
 #include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/loop_hints.hpp>

@@ -13,14 +13,12 @@
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/products/right_operand.hpp>
 #include <sar/core/rows/rows.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {

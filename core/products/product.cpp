@@ -10,10 +10,8 @@
 // row of the depth block, padded with zeros to whole vectors.
 #include <sar/core/products/product.hpp>
 #include <sar/core/simd/lanes.hpp>
-#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/threads/parallel.hpp>
 
-#include <algorithm>
 #include <cstring>
 
 #include <sar/core/isa/isa_begin.hpp>

@@ -8,7 +8,6 @@
 #include <sar/core/products/bfloat16_tiles.hpp>
 #include <sar/core/products/right_operand.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
-#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>

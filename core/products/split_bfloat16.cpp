@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 
 #include <sar/core/isa/isa_begin.hpp>
 

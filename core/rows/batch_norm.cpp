@@ -18,7 +18,6 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 // Column moments in chunks of rows that fit into the L2 cache. Per chunk: one pass for the means, one for the
 // squared deviations, both row by row and vectorized over columns. The moments of chunks are merged within a

@@ -20,8 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <memory>
-#include <type_traits>
 #include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>

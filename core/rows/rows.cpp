@@ -13,10 +13,8 @@
 #include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/row_sums.hpp>
 #include <sar/core/tensor/broadcast.hpp>
-#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
-#include <array>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -320,15 +318,6 @@ void sum_terms_to(const Shape& shape, Terms terms, Tensor& out, bool accumulate)
   });
 }
 
-double sum_terms(Terms terms, Index n) {
-  double sum = 0;
-  sum_row_blocks(
-      n, 1,
-      [&](Index begin, Index end, double* partial) { *partial += line_sum(terms.at(begin), end - begin); },
-      {&sum, 1});
-  return sum;
-}
-
 /// Adds `count` rows of a strip of `width` <= `strip` columns. The strip's sums in `real` stay in registers
 /// when the width is a compile-time constant.
 constexpr Index strip = 64;
@@ -379,18 +368,14 @@ void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, d
     for (Index j = 0; j < width; ++j) out[j] += partial[b * width + j];
 }
 
-double sum_elements(const Tensor& x) {
-  return sum_terms({x.data(), nullptr}, x.size());
-}
-
 double sum_squares(const Tensor& x) {
-  return sum_terms({x.data(), x.data()}, x.size());
-}
-
-double sum_products(const Tensor& x, const Tensor& y) {
-  require<ShapeError>(x.shape() == y.shape(), "products of tensors of shapes ", x.shape(), " and ",
-                      y.shape());
-  return sum_terms({x.data(), y.data()}, x.size());
+  const Terms squares{x.data(), x.data()};
+  double sum = 0;
+  sum_row_blocks(
+      x.size(), 1,
+      [&](Index begin, Index end, double* partial) { *partial += line_sum(squares.at(begin), end - begin); },
+      {&sum, 1});
+  return sum;
 }
 
 void sum_to(const Tensor& x, Tensor& out, bool accumulate) {
@@ -413,9 +398,7 @@ SAR_DISPATCH(void, add_rows_to, (const real* rows, Index count, Index columns, d
              (rows, count, columns, sums));
 SAR_DISPATCH(void, add_rows_to, (const Bfloat16* rows, Index count, Index columns, double* sums),
              (rows, count, columns, sums));
-SAR_DISPATCH(double, sum_elements, (const Tensor& x), (x));
 SAR_DISPATCH(double, sum_squares, (const Tensor& x), (x));
-SAR_DISPATCH(double, sum_products, (const Tensor& x, const Tensor& y), (x, y));
 SAR_DISPATCH(void, sum_to, (const Tensor& x, Tensor& out, bool accumulate), (x, out, accumulate));
 SAR_DISPATCH(void, sum_products_to, (const Tensor& x, const Tensor& y, Tensor& out, bool accumulate),
              (x, y, out, accumulate));

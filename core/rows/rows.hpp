@@ -35,14 +35,8 @@ void copy_columns(const Tensor& from, Index from_begin, Tensor& to, Index to_beg
 // Sums over rows, columns and broadcast dimensions, in double precision. Terms are summed in blocks that
 // depend only on the shapes, and the blocks in order: the result does not depend on the number of threads.
 
-/// Returns the sum of all elements; 0 if there are none.
-double sum_elements(const Tensor& x);
-
 /// Returns the sum of the squares of all elements; 0 if there are none.
 double sum_squares(const Tensor& x);
-
-/// Returns the sum of the products x_i y_i of two tensors of equal shape; 0 if there are none.
-double sum_products(const Tensor& x, const Tensor& y);
 
 /// out (+)= x summed over the dimensions along which `out` is broadcast: the backward pass of broadcasting.
 /// The shape of out must broadcast to that of x.

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
 

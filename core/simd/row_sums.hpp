@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 // Sums along a row in a fixed order that vectorizes.
 

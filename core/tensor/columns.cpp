@@ -3,7 +3,6 @@
 // Loop order: parallel blocks of rows (2^12 numbers, but at least 64 rows), then columns, then the rows of
 // the block, whose rows of x stay in the cache. Each value is read and written once. If rows are listed,
 // one thread checks the list first; copy_to_columns() needs one bit per row of the shortest column for it.
-#include <sar/core/error.hpp>
 #include <sar/core/tensor/columns.hpp>
 #include <sar/core/threads/parallel.hpp>
 

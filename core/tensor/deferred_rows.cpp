@@ -4,7 +4,6 @@
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -31,7 +31,9 @@ class DeferredRows : NonCopyable {
   /// The same rounded to bfloat16.
   virtual void compute_rounded(Index first, Index count, Bfloat16* out) const;
   /// Returns the memory that compute(first, count, out) reads if prefetching it is worthwhile.
-  [[nodiscard]] virtual std::span<const std::byte> reads(Index first, Index count) const = 0;
+  [[nodiscard]] virtual std::span<const std::byte> reads(Index /*first*/, Index /*count*/) const {
+    return {};
+  }
   /// Returns all rows in their type; the first call computes them, later calls return the same rows.
   /// Thread-safe.
   [[nodiscard]] const TypedRows& stored() const;
@@ -70,6 +72,5 @@ class Bfloat16Rows final : public DeferredRows {
  public:
   explicit Bfloat16Rows(TypedRows rows) : DeferredRows(std::move(rows)) {}
   void compute(Index first, Index count, real* out) const override;
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 };
 }}  // namespace sar

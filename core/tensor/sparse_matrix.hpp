@@ -43,9 +43,8 @@ class SparseMatrix : public DeferredRows {
   /// Returns the listed rows, copied. Throws ShapeError if a row is out of range.
   [[nodiscard]] std::shared_ptr<const SparseMatrix> gather(std::span<const Index> rows) const;
 
+  /// Has no reads(): the stored values of a few rows are in the cache after the first is read.
   void compute(Index first, Index count, real* out) const override;
-  /// Returns nothing: the stored values of a few rows are in the cache after the first is read.
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   SparseMatrix(const Shape& shape, std::shared_ptr<const Array<Index>> offsets, const SparseMatrix& of);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

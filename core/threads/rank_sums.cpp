@@ -2,7 +2,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/threads/rank_sums.hpp>
 
-#include <memory>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -11,7 +11,6 @@
 #include <sar/graph/construct/edge_exchange.hpp>
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
-#include <sar/graph/construct/host_edges.hpp>
 #include <sar/graph/construct/host_graph.hpp>
 #include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <numeric>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -34,11 +26,82 @@ struct HostEdgeOrder {
   RowRoute route;                ///< of the given edges, followed by their reverse edges
   Array<std::int32_t> places{};  ///< position in the graph's order of each received edge
 
-  /// Collective. Implements HostGraph::to_graph_order and to_host_order.
+  /// Collective. Implements HostGraph::to_graph_order.
   [[nodiscard]] Tensor to_graph_order(const Graph& graph, const Tensor& rows,
-                                      const Tensor& reverse_rows) const;
-  [[nodiscard]] Tensor to_host_order(const Graph& graph, const Tensor& rows, bool reverse) const;
+                                      const Tensor& reverse_rows) const {
+    return graph.comm().agree([&] {
+      const Index given = num_given;
+      const bool both = reverse_rows.defined();
+      require<ShapeError>(rows.defined() && rows.num_rows() == given, "to_graph_order: rows of shape ",
+                          rows.shape(), " on rank ", graph.comm().rank(), ", which gave ", given, " edges");
+      require<ShapeError>(!both || (reversed && reverse_rows.shape() == rows.shape()),
+                          "to_graph_order: rows of shape ", rows.shape(), " and reverse rows of shape ",
+                          reverse_rows.shape(), " on rank ", graph.comm().rank(),
+                          reversed ? ", expected the same shape" : ", but there are no reverse edges");
+      graph.comm().require_equal(CollectiveCall("to_graph_order")
+                                     .equal("shape of a row", rows.shape())
+                                     .equal("choice of reverse rows", both ? 1 : 0));
+      Tensor sent = rows;
+      if (reversed) {
+        sent = Tensor(rows.shape().with_rows(2 * given));
+        sent.slice_rows(0, given).copy_from(rows);
+        sent.slice_rows(given, 2 * given).copy_from(both ? reverse_rows : rows);
+      }
+      const Tensor arrived = route.forward(sent);
+      Tensor ordered(arrived.shape());
+      parallel_for_each(graph.num_edges(), edges_per_task, [&](Index i) {
+        std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(places[i]));
+      });
+      return ordered;
+    });
+  }
+
+  /// Collective. Implements HostGraph::to_host_order.
+  [[nodiscard]] Tensor to_host_order(const Graph& graph, const Tensor& rows, bool reverse) const {
+    return graph.comm().agree([&] {
+      const Index given = num_given;
+      require<ShapeError>(rows.defined() && rows.num_rows() == graph.num_edges(),
+                          "to_host_order: rows of shape ", rows.shape(), " on rank ", graph.comm().rank(),
+                          ", which has ", graph.num_edges(), " edges of the graph");
+      require<InputError>(reversed || !reverse,
+                          "to_host_order: reverse rows are asked for, but there are no reverse edges");
+      graph.comm().require_equal(CollectiveCall("to_host_order")
+                                     .equal("shape of a row", rows.shape())
+                                     .equal("choice of reverse rows", reverse ? 1 : 0));
+      Tensor arrived(rows.shape());
+      parallel_for_each(graph.num_edges(), edges_per_task,
+                        [&](Index i) { std::copy_n(rows.row(places[i]), rows.row_size(), arrived.row(i)); });
+      Tensor back = route.back(arrived);
+      return reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
+    });
+  }
 };
+
+// Construction of host graphs: translates the ends of the given edges to global ids (edge_exchange.hpp),
+// assigns edge ids, appends reverse edges, and sends all columns to the owners of the destinations by one
+// RowRoute. The same route later carries edge rows in both directions.
+
+namespace {
+
+/// Returns the position in `order` of each id; both lists contain the same distinct ids. Uses an array over
+/// the range of ids if they are dense, and a hash table otherwise.
+Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order) {
+  Array<std::int32_t> places(ids.size());
+  if (ids.empty()) return places;
+  const auto size = static_cast<Index>(order.size());
+  const auto for_all = [&](const auto& body) { parallel_for_each(size, edges_per_task, body); };
+  const auto [smallest, largest] = std::minmax_element(ids.begin(), ids.end());
+  if (const Index first = *smallest; *largest - first < 4 * size) {
+    Array<std::int32_t> by_id(*largest - first + 1);
+    for_all([&](Index e) { by_id[order[e] - first] = static_cast<std::int32_t>(e); });
+    for_all([&](Index i) { places[i] = by_id[ids[i] - first]; });
+  } else {
+    IdTable table(size);
+    for (Index e = 0; e < size; ++e) table.insert(order[e], e);
+    for_all([&](Index i) { places[i] = static_cast<std::int32_t>(table.find(ids[i])); });
+  }
+  return places;
+}
 
 /// Edges after their redistribution to the owners of their destinations.
 struct BroughtEdges {
@@ -47,34 +110,8 @@ struct BroughtEdges {
   HostEdgeOrder order;   ///< places are not set yet
 
   /// Local. Computes order.places.
-  void find_places(const Array<Index>& edge_ids);
+  void find_places(const Array<Index>& edge_ids) { order.places = places_of(arrived, edge_ids); }
 };
-
-/// Local. Check the arrays of a rank. Throw ShapeError or InputError.
-void check_host_nodes(const Communicator& comm, std::span<const Index> nodes, const char* what);
-void check_host_nodes(const Communicator& comm, const LocalToGlobal& nodes, const char* what);
-template <class Id>
-void check_host_edges(const Communicator& comm, const HostEdges<Id>& edges);
-
-/// Collective. Returns the nodes of one end of the edges, which may also be those of the other end; `nodes`
-/// must outlive the result. Each rank owns the nodes that it gives.
-template <class Nodes>
-HostNodes<Nodes> host_nodes(const Communicator& comm, const Nodes& nodes, const char* what) {
-  return {nodes, what, gather_book(comm, static_cast<Index>(own_nodes(nodes).size()))};
-}
-
-/// Collective. Computes the global ids of the edges' ends and sends the edges and their weights to the
-/// owners of their destinations, reverse edges last. If `src` and `dst` are the same object, they are one
-/// set of nodes. Throws as HostGraph.
-template <class Nodes, class Id>
-BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<Nodes>& src,
-                              const HostNodes<Nodes>& dst, const HostEdges<Id>& edges, bool add_reverse);
-
-// Construction of host graphs: translates the ends of the given edges to global ids (edge_exchange.hpp),
-// assigns edge ids, appends reverse edges, and sends all columns to the owners of the destinations by one
-// RowRoute. The same route later carries edge rows in both directions.
-
-namespace {
 
 /// Returns the edges of this rank in global ids, reverse edges last. Collective.
 template <class Nodes, class Id>
@@ -107,8 +144,7 @@ EdgeList host_edges(const Communicator& comm, const HostNodes<Nodes>& src, const
   } else {
     const PartitionBook ids = gather_book(comm, static_cast<Index>(edges.src.size()));
     next_id = ids.num_nodes();
-    list.id.resize(edges.src.size());
-    std::iota(list.id.begin(), list.id.end(), ids.begin(comm.rank()));
+    list.id = consecutive(ids.begin(comm.rank()), edges.src.size());
   }
 
   if (add_reverse) comm.agree([&] { append_reverse(next_id, list); });
@@ -138,32 +174,7 @@ EdgeList bring(const RowRoute& route, EdgeList edges, bool weighted) {
   return mine;
 }
 
-/// Returns the position in `order` of each id; both lists contain the same distinct ids. Uses an array over
-/// the range of ids if they are dense, and a hash table otherwise.
-Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order) {
-  Array<std::int32_t> places(ids.size());
-  if (ids.empty()) return places;
-  const auto size = static_cast<Index>(order.size());
-  const auto for_all = [&](const auto& body) { parallel_for_each(size, edges_per_task, body); };
-  const auto [smallest, largest] = std::minmax_element(ids.begin(), ids.end());
-  if (const Index first = *smallest; *largest - first < 4 * size) {
-    Array<std::int32_t> by_id(*largest - first + 1);
-    for_all([&](Index e) { by_id[order[e] - first] = static_cast<std::int32_t>(e); });
-    for_all([&](Index i) { places[i] = by_id[ids[i] - first]; });
-  } else {
-    IdTable table(size);
-    for (Index e = 0; e < size; ++e) table.insert(order[e], e);
-    for_all([&](Index i) { places[i] = static_cast<std::int32_t>(table.find(ids[i])); });
-  }
-  return places;
-}
-
-}  // namespace
-
-void BroughtEdges::find_places(const Array<Index>& edge_ids) {
-  order.places = places_of(arrived, edge_ids);
-}
-
+/// Local. Check the arrays of a rank. Throw ShapeError or InputError.
 void check_host_nodes(const Communicator&, std::span<const Index>, const char*) {}
 void check_host_nodes(const Communicator& comm, const LocalToGlobal& nodes, const char* what) {
   require<ShapeError>(0 <= nodes.num_owned && nodes.num_owned <= static_cast<Index>(nodes.global_ids.size()),
@@ -189,6 +200,9 @@ void check_host_edges(const Communicator& comm, const HostEdges<Id>& edges) {
                         " of rank ", rank, " has the id ", edges.ids[k], ", expected 0 to 2^61 - 1");
 }
 
+/// Collective. Computes the global ids of the edges' ends and sends the edges and their weights to the
+/// owners of their destinations, reverse edges last. If `src` and `dst` are the same object, they are one
+/// set of nodes. Throws as HostGraph.
 template <class Nodes, class Id>
 BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<Nodes>& src,
                               const HostNodes<Nodes>& dst, const HostEdges<Id>& edges, bool add_reverse) {
@@ -206,67 +220,12 @@ BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<Nodes>& 
       .order = {.num_given = static_cast<Index>(edges.src.size()), .reversed = add_reverse, .route = route}};
 }
 
-template void check_host_edges(const Communicator&, const GlobalEdges&);
-template void check_host_edges(const Communicator&, const LocalEdges&);
-template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<std::span<const Index>>&,
-                                       const HostNodes<std::span<const Index>>&, const GlobalEdges&, bool);
-template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<LocalToGlobal>&,
-                                       const HostNodes<LocalToGlobal>&, const LocalEdges&, bool);
-
-Tensor HostEdgeOrder::to_graph_order(const Graph& graph, const Tensor& rows,
-                                     const Tensor& reverse_rows) const {
-  return graph.comm().agree([&] {
-    const Index given = num_given;
-    const bool both = reverse_rows.defined();
-    require<ShapeError>(rows.defined() && rows.num_rows() == given, "to_graph_order: rows of shape ",
-                        rows.shape(), " on rank ", graph.comm().rank(), ", which gave ", given, " edges");
-    require<ShapeError>(!both || (reversed && reverse_rows.shape() == rows.shape()),
-                        "to_graph_order: rows of shape ", rows.shape(), " and reverse rows of shape ",
-                        reverse_rows.shape(), " on rank ", graph.comm().rank(),
-                        reversed ? ", expected the same shape" : ", but there are no reverse edges");
-    graph.comm().require_equal(CollectiveCall("to_graph_order")
-                                   .equal("shape of a row", rows.shape())
-                                   .equal("choice of reverse rows", both ? 1 : 0));
-    Tensor sent = rows;
-    if (reversed) {
-      sent = Tensor(rows.shape().with_rows(2 * given));
-      sent.slice_rows(0, given).copy_from(rows);
-      sent.slice_rows(given, 2 * given).copy_from(both ? reverse_rows : rows);
-    }
-    Tensor arrived(rows.shape().with_rows(graph.num_edges()));
-    Tensor ordered(arrived.shape());
-    const Index row_bytes = rows.row_size() * Index{sizeof(real)};
-    route.forward(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
-                  reinterpret_cast<std::byte*>(arrived.data()));
-    parallel_for_each(graph.num_edges(), edges_per_task, [&](Index i) {
-      std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(places[i]));
-    });
-    return ordered;
-  });
+/// Collective. Returns the nodes of one end of the edges, which may also be those of the other end; `nodes`
+/// must outlive the result. Each rank owns the nodes that it gives.
+template <class Nodes>
+HostNodes<Nodes> host_nodes(const Communicator& comm, const Nodes& nodes, const char* what) {
+  return {nodes, what, gather_book(comm, static_cast<Index>(own_nodes(nodes).size()))};
 }
-
-Tensor HostEdgeOrder::to_host_order(const Graph& graph, const Tensor& rows, bool reverse) const {
-  return graph.comm().agree([&] {
-    const Index given = num_given;
-    require<ShapeError>(rows.defined() && rows.num_rows() == graph.num_edges(),
-                        "to_host_order: rows of shape ", rows.shape(), " on rank ", graph.comm().rank(),
-                        ", which has ", graph.num_edges(), " edges of the graph");
-    require<InputError>(reversed || !reverse,
-                        "to_host_order: reverse rows are asked for, but there are no reverse edges");
-    graph.comm().require_equal(CollectiveCall("to_host_order")
-                                   .equal("shape of a row", rows.shape())
-                                   .equal("choice of reverse rows", reverse ? 1 : 0));
-    Tensor arrived(rows.shape());
-    parallel_for_each(graph.num_edges(), edges_per_task,
-                      [&](Index i) { std::copy_n(rows.row(places[i]), rows.row_size(), arrived.row(i)); });
-    Tensor back(rows.shape().with_rows(route.num_rows()));
-    route.back(reinterpret_cast<const std::byte*>(std::as_const(arrived).data()),
-               rows.row_size() * Index{sizeof(real)}, reinterpret_cast<std::byte*>(back.data()));
-    return reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
-  });
-}
-
-namespace {
 
 /// Returns the nodes of a graph with one set of nodes, or of one end of a bipartite graph. Throws InputError
 /// if there are none. Collective.
@@ -454,21 +413,24 @@ Tensor HostGraph::to_host_order(const Tensor& rows, bool reverse) const {
   return orders_->front().to_host_order(graph, rows, reverse);
 }
 
-Tensor HostGraph::to_graph_order(const EdgeType& type, const Tensor& rows, const Tensor& reverse_rows) const {
+template <class Use>
+Tensor HostGraph::of_type(const char* call, const EdgeType& type, const Use& use) const {
   return comm().agree([&] {
-    const CallScope compared(
-        comm(), CollectiveCall("HostGraph::to_graph_order").equal("edge type", type.canonical_name()));
+    const CallScope compared(comm(), CollectiveCall(call).equal("edge type", type.canonical_name()));
     const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
-    return (*orders_)[k].to_graph_order((*this)[type], rows, reverse_rows);
+    return use((*orders_)[k], (*this)[type]);
+  });
+}
+
+Tensor HostGraph::to_graph_order(const EdgeType& type, const Tensor& rows, const Tensor& reverse_rows) const {
+  return of_type("HostGraph::to_graph_order", type, [&](const HostEdgeOrder& order, const Graph& graph) {
+    return order.to_graph_order(graph, rows, reverse_rows);
   });
 }
 
 Tensor HostGraph::to_host_order(const EdgeType& type, const Tensor& rows, bool reverse) const {
-  return comm().agree([&] {
-    const CallScope compared(
-        comm(), CollectiveCall("HostGraph::to_host_order").equal("edge type", type.canonical_name()));
-    const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
-    return (*orders_)[k].to_host_order((*this)[type], rows, reverse);
+  return of_type("HostGraph::to_host_order", type, [&](const HostEdgeOrder& order, const Graph& graph) {
+    return order.to_host_order(graph, rows, reverse);
   });
 }
 }}  // namespace sar

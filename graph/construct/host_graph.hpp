@@ -138,6 +138,9 @@ class HostGraph : public Graph {
  private:
   struct Parts;
   explicit HostGraph(Parts parts);
+  /// Calls `use` with the order and the graph of a type, which the ranks compare. Collective.
+  template <class Use>
+  Tensor of_type(const char* call, const EdgeType& type, const Use& use) const;
 
   std::shared_ptr<const std::vector<HostEdgeOrder>> orders_;  // one per edge type
 };

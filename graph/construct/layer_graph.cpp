@@ -14,7 +14,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/rows/row_access.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 

@@ -2,7 +2,6 @@
 
 // The layers are made from the last to the first: the sources of a layer are the destinations of the layer
 // before it. Each layer costs its in-edges and the exchanges of layer_graph.cpp.
-#include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>

@@ -1,40 +1,22 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/numbers.hpp>
 #include <sar/core/text.hpp>
 #include <sar/graph/data/columns.hpp>
-#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/label_columns.hpp>
 #include <sar/graph/data/splits.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-namespace {
-
-/// The rows begin, begin + 1, ... of a chunk.
-Array<Index> consecutive(Index begin, Index end) {
-  Array<Index> rows(end - begin);
-  std::iota(rows.begin(), rows.end(), begin);
-  return rows;
-}
-
-}  // namespace
 
 bool is_sparse_field(const Communicator& comm, SparseFeatures sparse, const DataField& field, Index num_nodes,
                      std::span<const Index> ids, ReadRows read) {
@@ -53,7 +35,7 @@ SparseArray read_sparse(const Communicator& comm, const DataField& field, Index 
   SparseArray array{.type = field.type, .row_shape = field.row_shape};
   array.row_offsets.reserve(count + 1);
   for_each_range(comm, count, rows_of_chunk(field), [&](Index begin, Index end) {
-    const DataArray dense = read(consecutive(begin, end));
+    const DataArray dense = read(consecutive(begin, end - begin));
     comm.agree([&] { array.append(dense, count - end, place); });
   });
   return array;
@@ -65,8 +47,7 @@ void choose_sparse_fields(GraphSource& source, const DatasetOptions& options, Gr
     const Index num_nodes = graph.node_types[t].num_nodes();
     // each rank reads a share of the nodes: parts are not known yet
     const PartitionBook shares = PartitionBook::even(num_nodes, comm.size());
-    Array<Index> ids(shares.num_nodes(comm.rank()));
-    std::iota(ids.begin(), ids.end(), shares.begin(comm.rank()));
+    const Array<Index> ids = consecutive(shares.begin(comm.rank()), shares.num_nodes(comm.rank()));
     for (DataField& field : graph.node_types[t].unread)
       field.is_sparse = is_sparse_field(comm, options.sparse_features, field, num_nodes, ids,
                                         [&](std::span<const Index> rows) {
@@ -275,7 +256,7 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const D
   }
   data.features = Tensor(Shape{count, width});
   for_each_range(comm, count, rows_of_chunk(*field), [&](Index begin, Index end) {
-    const DataArray rows = columns.read(field->name, consecutive(begin, end));
+    const DataArray rows = columns.read(field->name, consecutive(begin, end - begin));
     take_features(rows, data.original_ids, place, begin, data.features);
   });
   if (options.normalize_features) normalize_rows(data.features);

@@ -7,13 +7,15 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/data_array.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_source.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,9 +50,7 @@ void for_each_chunk(const Communicator& comm, const DataField& field, Index num_
   const Index chunks = (shares.num_nodes(0) + chunk - 1) / chunk;  // rank 0 has the most
   for (Index i = 0; i < chunks; ++i) {
     const Index first = std::min(shares.begin(comm.rank()) + i * chunk, shares.end(comm.rank()));
-    Array<Index> rows(std::min(chunk, shares.end(comm.rank()) - first));
-    std::iota(rows.begin(), rows.end(), first);
-    take(rows, first);
+    take(consecutive(first, std::min(chunk, shares.end(comm.rank()) - first)), first);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/json.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/data/columns.hpp>
 #include <sar/graph/data/dataset_source.hpp>
 
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -336,8 +336,7 @@ EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num
   EdgeList edges;
   edges.src.resize(end - begin);
   edges.dst.resize(end - begin);
-  edges.id.resize(end - begin);
-  std::iota(edges.id.begin(), edges.id.end(), begin);
+  edges.id = consecutive(begin, end - begin);
   read_ends(edge_index, begin, end, edges);
   require_nodes(edge_index.path(), begin, edges.src, edges.dst, num_sources, num_destinations);
   return edges;
@@ -349,9 +348,7 @@ namespace {
 template <class Read>
 void write_field(const Communicator& comm, const std::string& path, const DataField& field, Index rows,
                  const Read& read) {
-  std::vector<Index> shape{rows};
-  shape.insert(shape.end(), field.row_shape.begin(), field.row_shape.end());
-  SharedNpyFile file(comm, path, shape, field.type);
+  SharedNpyFile file(comm, path, shape_of_rows(rows, field.row_shape), field.type);
   for_each_chunk(comm, field, rows, [&](const Array<Index>& numbers, Index first) {
     const DataArray data = read(numbers);
     file.write(first * field.row_size(), data.bytes);
@@ -382,10 +379,7 @@ void write_edges(GraphSource& source, std::size_t type, Index num_edges, const s
 /// Collective.
 void make_directory(const Communicator& comm, const std::string& path) {
   comm.agree([&] {
-    if (comm.rank() != 0) return;
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
+    if (comm.rank() == 0) make_directories(path);
   });
 }
 

@@ -6,7 +6,6 @@
 #include <sar/core/files/npy.hpp>
 #include <sar/graph/data/dgl_file.hpp>
 #include <sar/graph/data/dgl_partition.hpp>
-#include <sar/graph/data/graph_data.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/distributed_data.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

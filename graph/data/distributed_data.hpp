@@ -48,11 +48,10 @@ DistributedTensor<T> distributed_field(const Communicator& comm, const Partition
                         to_string(field.type), ", expected ",
                         std::is_floating_point_v<T> ? "floating-point numbers of " : "integers of ",
                         sizeof(T), " bytes, as those of the tensor");
-    std::vector<Index> shape{field.num_rows};
-    shape.insert(shape.end(), field.row_shape.begin(), field.row_shape.end());
     const std::span<const T> rows(reinterpret_cast<const T*>(field.bytes.data()),
                                   static_cast<std::size_t>(field.num_rows * field.row_size()));
-    return DistributedTensor<T>::borrow(comm, book, rows, Shape(shape));
+    return DistributedTensor<T>::borrow(comm, book, rows,
+                                        Shape(shape_of_rows(field.num_rows, field.row_shape)));
   });
 }
 /// Collective. The field `name` of the nodes of a type. Throws InputError, too, when there is none.

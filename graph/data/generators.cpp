@@ -5,6 +5,7 @@
 // function of the density, in closed form.
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/random.hpp>
 #include <sar/graph/data/columns.hpp>
 #include <sar/graph/data/generators.hpp>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -359,10 +359,7 @@ class WordsSource : public GraphSource {
       });
     });
     const Index first = gather_book(comm(), words_.size()).begin(comm().rank());
-    comm().agree([&] {
-      words_.id.resize(words_.src.size());
-      std::iota(words_.id.begin(), words_.id.end(), first);
-    });
+    comm().agree([&] { words_.id = consecutive(first, words_.size()); });
   }
 
   GraphSource& papers_;

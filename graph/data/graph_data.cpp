@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/core/memory/memory.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-RowsById::RowsById(Array<Index> ids) : ids_(std::move(ids)), order_(ids_.size()) {
-  std::iota(order_.begin(), order_.end(), Index{0});
+RowsById::RowsById(Array<Index> ids) : ids_(std::move(ids)), order_(consecutive(0, std::ssize(ids_))) {
   std::ranges::sort(order_, {}, [&](Index row) { return ids_[row]; });
 }
 

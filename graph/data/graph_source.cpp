@@ -4,7 +4,6 @@
 #include <sar/graph/data/graph_source.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -4,12 +4,12 @@
 // by destination and a sort of the in-edges of each node: O(E / P log(degree)) time, 16 bytes per edge.
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -54,10 +54,7 @@ void add_to_type(const Communicator& comm, const DatasetOptions& options, const 
   if (options.add_self_loops) {
     const Index first = nodes.book.begin(comm.rank());
     Array<Index> slice;
-    if (nodes.original_ids.empty()) {
-      slice.resize(nodes.book.num_nodes(comm.rank()));
-      std::iota(slice.begin(), slice.end(), first);
-    }
+    if (nodes.original_ids.empty()) slice = consecutive(first, nodes.book.num_nodes(comm.rank()));
     append_self_loops(first, slice.empty() ? nodes.original_ids : slice, next_id,
                       has_weights(comm, type.edges), type.edges);
   }

@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -34,22 +32,20 @@ std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows, bool 
     require<InputError>(type.has_value(), value.place(), ".dtype is ", dtype,
                         ", expected the name of a NumPy type such as float32");
     field.type = *type;
-    field.row_shape = value.at("row_shape").counts();
+    field.row_shape = value.at("row_shape").all<&JsonValue::count>();
     field.is_sparse = value.has("layout");
     if (field.is_sparse)
       require<InputError>(may_be_sparse && value.at("layout").text() == sparse_layout, value.place(),
                           ".layout is ", value.at("layout").text(), ", expected ",
                           may_be_sparse ? sparse_layout : "none");
-    std::vector<Index> shape = field.row_shape;
-    static_cast<void>(checked_num_elements(shape, field.type, value.place()));
-    shape.insert(shape.begin(), num_rows);
-    static_cast<void>(checked_num_elements(shape, field.type, value.place()));
+    for (const std::vector<Index>& shape : {field.row_shape, shape_of_rows(num_rows, field.row_shape)})
+      static_cast<void>(checked_num_elements(shape, field.type, value.place()));
   }
   return fields;
 }
 
 PartitionBook parse_book(const JsonValue& offsets, int num_parts) {
-  const std::vector<Index> numbers = offsets.counts();
+  const std::vector<Index> numbers = offsets.all<&JsonValue::count>();
   require<InputError>(static_cast<Index>(numbers.size()) == Index{num_parts} + 1, offsets.place(), " has ",
                       numbers.size(), " elements, expected ", Index{num_parts} + 1, ", one more than parts");
   require<InputError>(numbers.front() == 0 && std::is_sorted(numbers.begin(), numbers.end()), offsets.place(),
@@ -86,7 +82,8 @@ void parse_edge_types(const JsonValue& root, PartitionDescription& description) 
           std::any_of(description.graph.node_types.begin(), description.graph.node_types.end(),
                       [&](const auto& nodes) { return nodes.name == *end; }),
           value.place(), ": there is no node type ", *end, ", expected one of node_types");
-    const auto& per_part = description.edges_per_part.emplace_back(value.at("edges_per_part").counts());
+    const auto& per_part =
+        description.edges_per_part.emplace_back(value.at("edges_per_part").all<&JsonValue::count>());
     require<InputError>(static_cast<int>(per_part.size()) == description.num_parts, value.place(),
                         ".edges_per_part has ", per_part.size(), " elements, expected ",
                         description.num_parts);
@@ -103,11 +100,10 @@ void parse_edge_types(const JsonValue& root, PartitionDescription& description) 
 
 std::uint64_t parse_checksum(const JsonValue& value) {
   const std::string text = value.text();
-  std::uint64_t checksum = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), checksum, 16);
-  require<InputError>(error == std::errc() && end == text.data() + text.size(), value.place(), " is ",
-                      text.substr(0, 40), ", expected a hexadecimal number");
-  return checksum;
+  const auto checksum = to_number<std::uint64_t>(text, 16);
+  require<InputError>(checksum.has_value(), value.place(), " is ", text.substr(0, 40),
+                      ", expected a hexadecimal number");
+  return *checksum;
 }
 
 OrderedJson format_fields(const std::vector<DataField>& fields) {
@@ -160,6 +156,13 @@ PartitionDescription parse_partition_description(const std::string& text, const 
 PartitionDescription read_partition_description(const std::string& directory) {
   const std::string path = directory + "/partition.json";
   return parse_partition_description(read_text(path, "the description of a partition directory"), path);
+}
+
+PartitionDescription share_partition_description(const Communicator& comm, const std::string& directory) {
+  const std::string path = directory + "/partition.json";
+  std::string text;
+  if (comm.rank() == 0) text = read_text(path, "the description of a partition directory");
+  return parse_partition_description(comm.broadcast(text, 0), path);
 }
 
 std::string format_partition_description(const PartitionDescription& description) {

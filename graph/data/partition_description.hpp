@@ -3,12 +3,12 @@
 /// What partition.json, the description of a partition directory, says (docs/file_formats.md).
 #pragma once
 
+#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,6 +28,8 @@ struct PartitionDescription {
 /// Local. Throws InputError; `path` begins the messages.
 PartitionDescription parse_partition_description(const std::string& json, const std::string& path);
 PartitionDescription read_partition_description(const std::string& directory);
+/// Collective. Rank 0 reads the description for all ranks.
+PartitionDescription share_partition_description(const Communicator& comm, const std::string& directory);
 std::string format_partition_description(const PartitionDescription& description);
 
 /// Local. Types, books and fields of a graph; no part has edges yet.

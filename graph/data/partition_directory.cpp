@@ -42,10 +42,7 @@ void save_partition(const Communicator& comm, const std::string& directory, cons
 GraphData load_partition(const Communicator& comm, const std::string& directory) {
   return comm.agree([&] {
     const std::string path = directory + "/partition.json";
-    std::string text;
-    if (comm.rank() == 0) text = read_text(path, "the description of a partition directory");
-    text = comm.broadcast(text, 0);
-    const PartitionDescription description = parse_partition_description(text, path);
+    const PartitionDescription description = share_partition_description(comm, directory);
     require<InputError>(description.num_parts >= comm.size(), directory, ": there are ",
                         description.num_parts, " parts, expected at least one for each of the ", comm.size(),
                         " ranks");

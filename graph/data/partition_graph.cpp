@@ -2,24 +2,20 @@
 
 // Runs the steps of graph_steps.hpp with parts in the place of ranks, then takes the parts one after the
 // other. The halo of a part is counted with a set of distinct ids: O(E / P) insertions of 8 bytes.
-#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/columns.hpp>
-#include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/splits.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/node_order.hpp>
-#include <sar/graph/partition/partition.hpp>
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -27,16 +23,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 // The steps from a graph whose edges are with their owners (graph_steps.hpp) to its parts, of which a rank
 // has several. `books` has the ids of the parts, by node type.
-
-/// Collective. Renumbers the nodes of each part in their locality_order. The edges are sorted before and
-/// after.
-void order_nodes(const Communicator& comm, std::span<const PartitionBook> books, GraphData& graph);
-
-/// Local. The nodes and in-edges of a part of this rank, without their data; of part -1 the types only. The
-/// edges are sorted; the last part that the rank takes leaves no edges behind.
-GraphData take_part(const Communicator& comm, std::span<const PartitionBook> books, int part, bool is_last,
-                    GraphData& graph);
-
+//
 // A part is ordered by locality_order of the edges inside it; its in-edges are a range of the rank's sorted
 // list.
 
@@ -91,8 +78,8 @@ Array<Index> order_of_part(const GraphData& graph, std::span<const PartitionBook
   return locality_order(first.back(), src, dst);
 }
 
-}  // namespace
-
+/// Collective. Renumbers the nodes of each part in their locality_order. The edges are sorted before and
+/// after.
 void order_nodes(const Communicator& comm, std::span<const PartitionBook> books, GraphData& graph) {
   std::vector<Array<Index>> new_ids, original_ids;
   for (const NodeTypeData& nodes : graph.node_types) {
@@ -128,6 +115,8 @@ void order_nodes(const Communicator& comm, std::span<const PartitionBook> books,
   sort_edges(comm, graph);
 }
 
+/// Local. The nodes and in-edges of a part of this rank, without their data; of part -1 the types only. The
+/// edges are sorted; the last part that the rank takes leaves no edges behind.
 GraphData take_part(const Communicator& comm, std::span<const PartitionBook> books, int part, bool is_last,
                     GraphData& graph) {
   GraphData taken;
@@ -150,8 +139,6 @@ GraphData take_part(const Communicator& comm, std::span<const PartitionBook> boo
   return taken;
 }
 
-namespace {
-
 /// One 0 or 1 for each node of this rank's slice of the homogeneous form; empty when no type has a training
 /// mask. Reads `fields` and `split` of the options. Collective.
 Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> first,
@@ -165,9 +152,8 @@ Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> 
     const auto& fields = types[t].unread;
     if (std::ranges::find(fields, name, &DataField::name) == fields.end()) continue;
     const Index here = std::clamp(first[t], begin, end);
-    Array<Index> nodes(std::clamp(first[t + 1], begin, end) - here);
-    std::iota(nodes.begin(), nodes.end(), here - first[t]);
-    const DataArray rows = source.read_node_data(t, name, nodes);
+    const DataArray rows = source.read_node_data(
+        t, name, consecutive(here - first[t], std::clamp(first[t + 1], begin, end) - here));
     source.comm().agree([&] {
       const Array<std::uint8_t> of_type =
           mask_of_split(rows, options.split,

@@ -3,7 +3,6 @@
 // A part is written as columns, each gathered in chunks of 4 MiB in the order (source part, destination,
 // source, id): O(E log(degree)) for the order, then one random read per value. Reading is sequential,
 // straight into the arrays; a second pass checks ranges and order of the edges and adds up the checksums.
-#include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/random.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
@@ -13,16 +12,11 @@
 #include <array>
 #include <bit>
 #include <cstdio>
-#include <filesystem>
-#include <span>
-#include <system_error>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr Index chunk_bytes = Index{1} << 22;
 
@@ -82,8 +76,7 @@ void write_data(const std::string& path, const DataArray& column, Index num_rows
                 const Array<Index>* order = nullptr) {
   require<ShapeError>(column.num_rows == num_rows, path, ": the data have ", column.num_rows,
                       " rows, expected ", num_rows);
-  std::vector<Index> shape{num_rows};
-  shape.insert(shape.end(), column.row_shape.begin(), column.row_shape.end());
+  const std::vector<Index> shape = shape_of_rows(num_rows, column.row_shape);
   if (order == nullptr) return write_array(path, shape, column.type, column.bytes);
   NpyWriter file(path, shape, column.type);
   const auto rows =
@@ -319,12 +312,6 @@ GraphData read_parts(const std::string& directory, const PartitionDescription& d
   return PartReader{directory, description, first, last}.read();
 }
 
-void make_directories(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
-}
-
 void write_ids(const std::string& path, const Array<Index>& ids) {
   write_array(path, std::array{Index{std::ssize(ids)}}, NpyType::int64,
               std::as_bytes(std::span<const Index>(ids)));
@@ -350,8 +337,7 @@ DataArray PartFiles::read_data(const DataField& field) const {
 
 void PartFiles::check(const NpyFile& file, std::size_t i, NpyType type,
                       const std::vector<Index>& row_shape) const {
-  std::vector<Index> shape{rows[i]};
-  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  const std::vector<Index> shape = shape_of_rows(rows[i], row_shape);
   require<InputError>(file.type() == type, paths[i], ": dtype is ", to_string(file.type()), ", expected ",
                       to_string(type), " as in partition.json");
   require<InputError>(file.shape() == shape, paths[i], ": shape is ", shape_to_string(file.shape()),

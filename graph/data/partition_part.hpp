@@ -49,9 +49,6 @@ GraphData read_parts(const std::string& directory, const PartitionDescription& d
 
 // Files of the parts of a partition directory: one array of several consecutive parts, read as one.
 
-/// Local. Makes a folder and those above it. Throws InputError.
-void make_directories(const std::string& path);
-
 /// Local. Writes integers of 64 bits. Throws InputError.
 void write_ids(const std::string& path, const Array<Index>& ids);
 

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

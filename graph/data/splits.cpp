@@ -12,8 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <span>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -3,17 +3,13 @@
 // For each node type, the ranks exchange the halo of all relations from this type once (4 bytes per halo
 // row). Each relation then builds its topology on it and tells the owners how often it uses their rows (8
 // bytes per halo row).
-#include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/graph.hpp>
-#include <sar/graph/topology/graph_topology.hpp>
-#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -81,10 +77,8 @@ CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::v
 
 void GraphTypes::take_nodes(std::vector<NodeTypeSpec> specs) {
   for (NodeTypeSpec& spec : specs) {
-    if (spec.ids.empty()) {
-      spec.ids.resize(static_cast<std::size_t>(spec.book.num_nodes(comm.rank())));
-      std::iota(spec.ids.begin(), spec.ids.end(), spec.book.begin(comm.rank()));
-    }
+    if (spec.ids.empty())
+      spec.ids = consecutive(spec.book.begin(comm.rank()), spec.book.num_nodes(comm.rank()));
     const auto frame = std::make_shared<Frame>("ndata of '" + spec.name + "'");
     nodes.push_back({.book = spec.book,
                      .dst_book = std::move(spec.book),

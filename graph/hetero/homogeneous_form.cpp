@@ -11,10 +11,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -78,8 +76,7 @@ Array<Index> HomogeneousForm::edge_rows(std::size_t edge_type, std::span<const I
 std::shared_ptr<const LazyArray> edges_in_order_of_ids(std::shared_ptr<const ShardedGraph> relation) {
   return std::make_shared<const LazyArray>([relation = std::move(relation)] {
     const Array<Index>& ids = relation->topology->edge_ids();
-    Array<Index> order(ids.size());
-    std::iota(order.begin(), order.end(), Index{0});
+    Array<Index> order = consecutive(0, std::ssize(ids));
     std::ranges::sort(order, {}, [&](Index edge) { return ids[edge]; });
     return order;
   });
@@ -209,11 +206,8 @@ class HomogeneousMaker {
       for (std::size_t k = 0; k < types.size(); ++k) {
         if (types[k].source != source) continue;
         const GraphTopology& relation = graph_[types[k]].topology();
-        if (!std::exchange(known, true)) {
-          src.resize(static_cast<std::size_t>(relation.local.num_src_rows));
-          std::iota(src.begin(), src.end(), first + first_row_of(source));
-          src = relation.with_halo(src);
-        }
+        if (!std::exchange(known, true))
+          src = relation.with_halo(consecutive(first + first_row_of(source), relation.local.num_src_rows));
         add_edges(relation, src, first + first_row_of(types[k].destination), first_edge_id[k], weighted,
                   list);
       }

@@ -22,7 +22,6 @@
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 

@@ -11,7 +11,6 @@
 /// Exact sums are a gather_sum of their own, also with several heads and after a pass for dw.
 #include <sar/core/simd/row_sums.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
-#include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 
 #include <algorithm>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/loop_hints.hpp>
-#include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/row_loops.hpp>
 
 #include <sar/core/isa/isa_begin.hpp>

@@ -11,7 +11,6 @@
 /// multiplies the rows x and t of all pairs of a type, 256 pairs at a time, in parallel over types and tiles
 /// of rows of dW. The next blocks follow.
 #include <sar/graph/kernels/edge_batches.hpp>
-#include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/kernels/typed_sum_kernel.hpp>
 
 #include <algorithm>

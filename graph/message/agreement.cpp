@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/graph/message/agreement.hpp>
 
-#include <type_traits>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {

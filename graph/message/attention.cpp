@@ -20,7 +20,6 @@
 #include <sar/graph/message/operation.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <initializer_list>
 #include <limits>
 #include <memory>

@@ -9,8 +9,6 @@
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/frame.hpp>
-#include <sar/graph/message/graph.hpp>
-#include <sar/graph/message/message.hpp>
 
 #include <algorithm>
 #include <utility>

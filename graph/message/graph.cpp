@@ -7,9 +7,7 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

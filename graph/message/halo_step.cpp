@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/random.hpp>
 #include <sar/graph/message/halo_step.hpp>
 
 #include <utility>

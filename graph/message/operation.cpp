@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <sar/autograd/tape.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/graph/message/operation.hpp>
-
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -16,7 +16,6 @@
 #include <sar/graph/message/typed_sum.hpp>
 
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 

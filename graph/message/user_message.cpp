@@ -206,77 +206,74 @@ struct UserMessage {
   [[nodiscard]] TypedRows sources() const { return packed_sources(inputs, graph->num_src_rows()); }
 
   void describe(TraceScope& scope) const { scope.detail("function of edges, ", trace_name(options.mode)); }
-  TypedRows forward(const Driver& driver);
-  void backward(const Driver& driver, TypedRows grad) const;
-};
-
-TypedRows UserMessage::forward(const Driver& driver) {
-  TypedRows out(
-      inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst),
-      by_edge               ? type_of_results()
-      : is_extremum(reduce) ? NumberType::reals
-                            : sum_type());
-  if (is_extremum(reduce)) argmax = std::make_shared<Array<local_index>>(out.size());
-  {
-    auto with_result = operands();
-    with_result.out = out;
-    UserMessageKernel kernel(std::move(with_result));
-    driver.forward(sources(), kernel);
-  }
-  return std::move(out).as(type_of_results());  // sums are rounded when they are complete
-}
-
-void UserMessage::backward(const Driver& driver, TypedRows grad) const {
-  auto with_gradients = operands();
-  with_gradients.grad_out = std::move(grad);
-  for (const Variable& x : inputs.v.slots) {
-    TypedRows& rows = with_gradients.grad_v.emplace_back();
-    if (!x.requires_grad()) continue;
-    rows = TypedRows(x.shape(), sum_type());
-    rows.set_zero();
-  }
-  for (const Variable& x : inputs.e.slots) {
-    TypedRows& rows = with_gradients.grad_e.emplace_back();
-    if (!x.requires_grad()) continue;
-    rows = TypedRows(x.shape(), x.gradient()->type());
-    rows.set_zero();
-  }
-  const std::vector<TypedRows> grad_v = with_gradients.grad_v, grad_e = with_gradients.grad_e;
-  UserMessageKernel kernel(std::move(with_gradients));
-
-  const PassVector<Variable>& slots = inputs.u.slots;
-  const auto wants_gradient = [](const Variable& x) { return x.requires_grad(); };
-  GradientPtr all;  // of all source variables side by side
-  {
-    const TypedRows src = sources();
-    if (std::any_of(slots.begin(), slots.end(), wants_gradient))
-      all = OuterGradients::make_gradient(src.shape());
-    driver.backward(src, src.shape(), kernel, all);
-  }
-  if (sums != nullptr) pass_on_sums(*sums, kernel.captured());
-  TypedRows grad_u = all != nullptr ? all->take() : TypedRows();
-
-  Index offset = 0;
-  for (const Variable& x : slots) {
-    const Index width = x.shape().row_size();
-    if (x.requires_grad() && slots.size() == 1) {
-      x.gradient()->add(std::exchange(grad_u, {}).as(x.gradient()->type()));
-    } else if (x.requires_grad()) {
-      x.gradient()->add([&](Tensor& sum, bool accumulate) {
-        Tensor flat = sum.reshape({sum.num_rows(), width});
-        copy_columns(grad_u.reals(), offset, flat, 0, width, accumulate);
-      });
+  TypedRows forward(const Driver& driver) {
+    TypedRows out(
+        inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst),
+        by_edge               ? type_of_results()
+        : is_extremum(reduce) ? NumberType::reals
+                              : sum_type());
+    if (is_extremum(reduce)) argmax = std::make_shared<Array<local_index>>(out.size());
+    {
+      auto with_result = operands();
+      with_result.out = out;
+      UserMessageKernel kernel(std::move(with_result));
+      driver.forward(sources(), kernel);
     }
-    offset += width;
+    return std::move(out).as(type_of_results());  // sums are rounded when they are complete
   }
-  const auto pass_on = [](const PassVector<Variable>& variables, const auto& gradients) {
-    for (std::size_t i = 0; i < variables.size(); ++i)
-      if (const TypedRows sum = gradients[i]; sum.defined())
-        variables[i].gradient()->add(sum.as(variables[i].gradient()->type()));
-  };
-  pass_on(inputs.v.slots, grad_v);
-  pass_on(inputs.e.slots, grad_e);
-}
+
+  void backward(const Driver& driver, TypedRows grad) const {
+    auto with_gradients = operands();
+    with_gradients.grad_out = std::move(grad);
+    for (const Variable& x : inputs.v.slots) {
+      TypedRows& rows = with_gradients.grad_v.emplace_back();
+      if (!x.requires_grad()) continue;
+      rows = TypedRows(x.shape(), sum_type());
+      rows.set_zero();
+    }
+    for (const Variable& x : inputs.e.slots) {
+      TypedRows& rows = with_gradients.grad_e.emplace_back();
+      if (!x.requires_grad()) continue;
+      rows = TypedRows(x.shape(), x.gradient()->type());
+      rows.set_zero();
+    }
+    const std::vector<TypedRows> grad_v = with_gradients.grad_v, grad_e = with_gradients.grad_e;
+    UserMessageKernel kernel(std::move(with_gradients));
+
+    const PassVector<Variable>& slots = inputs.u.slots;
+    const auto wants_gradient = [](const Variable& x) { return x.requires_grad(); };
+    GradientPtr all;  // of all source variables side by side
+    {
+      const TypedRows src = sources();
+      if (std::any_of(slots.begin(), slots.end(), wants_gradient))
+        all = OuterGradients::make_gradient(src.shape());
+      driver.backward(src, src.shape(), kernel, all);
+    }
+    if (sums != nullptr) pass_on_sums(*sums, kernel.captured());
+    TypedRows grad_u = all != nullptr ? all->take() : TypedRows();
+
+    Index offset = 0;
+    for (const Variable& x : slots) {
+      const Index width = x.shape().row_size();
+      if (x.requires_grad() && slots.size() == 1) {
+        x.gradient()->add(std::exchange(grad_u, {}).as(x.gradient()->type()));
+      } else if (x.requires_grad()) {
+        x.gradient()->add([&](Tensor& sum, bool accumulate) {
+          Tensor flat = sum.reshape({sum.num_rows(), width});
+          copy_columns(grad_u.reals(), offset, flat, 0, width, accumulate);
+        });
+      }
+      offset += width;
+    }
+    const auto pass_on = [](const PassVector<Variable>& variables, const auto& gradients) {
+      for (std::size_t i = 0; i < variables.size(); ++i)
+        if (const TypedRows sum = gradients[i]; sum.defined())
+          variables[i].gradient()->add(sum.as(variables[i].gradient()->type()));
+    };
+    pass_on(inputs.v.slots, grad_v);
+    pass_on(inputs.e.slots, grad_e);
+  }
+};
 
 /// Returns rows with values and tangents side by side as a dual variable. `value`: shape of the values.
 Variable split_dual(const Variable& rows, const Shape& value) {

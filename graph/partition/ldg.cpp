@@ -16,7 +16,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 

@@ -5,12 +5,11 @@
 // Memory traffic: per edge and round a random read of a label (4 bytes) and an update of a sum (4 bytes).
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/partition/node_order.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -83,8 +82,7 @@ class Tally {
 /// Label propagation (Raghavan, Albert, Kumara, 2007) with at most `cap` nodes per cluster.
 Array<std::uint32_t> find_clusters(const NeighborGraph& graph, std::uint64_t cap) {
   const std::uint32_t n = graph.num_nodes();
-  Array<std::uint32_t> cluster(n);
-  std::iota(cluster.begin(), cluster.end(), std::uint32_t{0});
+  Array<std::uint32_t> cluster = consecutive<std::uint32_t>(0, n);
   Array<std::uint32_t> sizes(graph.sizes);
   Tally votes(n);
   for (int round = 0; round < max_rounds; ++round) {
@@ -182,8 +180,7 @@ Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::sp
     if (cap >= static_cast<std::uint64_t>(num_nodes)) break;  // the remaining clusters are hardly connected
   }
   // expand from the top level down: clusters in the order of the level above, each followed by its members
-  Array<std::uint32_t> order(graph.num_nodes());
-  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  Array<std::uint32_t> order = consecutive<std::uint32_t>(0, graph.num_nodes());
   for (std::size_t level = levels.size(); level-- > 0;) {
     Array<std::uint32_t> below;
     for (const std::uint32_t c : order) {

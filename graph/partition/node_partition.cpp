@@ -8,11 +8,9 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 
-#include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {

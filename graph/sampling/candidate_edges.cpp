@@ -4,6 +4,7 @@
 // also fetch the ids of the halo rows once, 8 bytes each, and sort the sources of each destination.
 #include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/rows/row_access.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/sampling/candidate_edges.hpp>
@@ -11,7 +12,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -53,8 +53,7 @@ bool check_probabilities(const Graph& graph, const Tensor& prob) {
 CandidateEdges find_candidates(const Graph& graph, const Tensor& prob, bool weighted,
                                const Array<std::uint16_t>* types) {
   CandidateEdges found;
-  Array<Index> rows(static_cast<std::size_t>(graph.num_dst_nodes()));
-  std::iota(rows.begin(), rows.end(), Index{0});
+  const Array<Index> rows = consecutive(0, graph.num_dst_nodes());
   KeptEdges all = all_in_edges(*graph.shards(), rows);
   const Array<Index>& ids = graph.edge_ids();
   const auto work_before = [&](Index i) { return all.begin[i] + i; };

@@ -4,6 +4,7 @@
 // A batch takes time for the in-edges of its nodes, and the exchanges of layer_graph.cpp.
 #include <sar/comm/communicator_alone.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
@@ -32,12 +33,6 @@ void check_clusters(const Graph& graph, std::span<const std::int32_t> cluster_of
                         " is ", cluster_of[v], ", expected 0 or more");
 }
 
-std::vector<Index> all_numbers(Index count) {
-  std::vector<Index> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), Index{0});
-  return numbers;
-}
-
 }  // namespace
 
 ClusterLoader::ClusterLoader(const Graph& graph, std::span<const std::int32_t> cluster_of,
@@ -53,7 +48,7 @@ ClusterLoader::ClusterLoader(const Graph& graph, std::span<const std::int32_t> c
     const Index largest = cluster_of.empty() ? -1 : Index{*std::ranges::max_element(cluster_of)};
     num_clusters_ = 1 + comm.all_reduce(largest, ReduceOp::max);
     batches_.emplace(
-        communicator_alone(comm), all_numbers(num_clusters_),
+        communicator_alone(comm), consecutive(0, num_clusters_),
         DataLoaderOptions{
             .batch_size = options.clusters_per_batch, .shuffle = options.shuffle, .seed = options.seed});
     row_begin_.assign(static_cast<std::size_t>(num_clusters_) + 1, 0);

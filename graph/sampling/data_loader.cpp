@@ -8,6 +8,7 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/random.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
@@ -16,8 +17,6 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -119,17 +118,9 @@ std::optional<MiniBatch> DataLoader::next() {
 
 namespace {
 
-/// Returns the owner of each node.
-std::vector<std::int32_t> owners_of(const PartitionBook& book, std::span<const Index> nodes) {
-  std::vector<std::int32_t> owners;
-  for (const Index node : nodes) owners.push_back(static_cast<std::int32_t>(book.owner(node)));
-  return owners;
-}
-
 /// Returns the global ids of the halo rows. Collective.
 Array<Index> ask_halo_ids(const GraphTopology& graph) {
-  Array<Index> ids(static_cast<std::size_t>(graph.local.num_src_rows));
-  std::iota(ids.begin(), ids.end(), graph.src_book.begin(graph.comm.rank()));
+  const Array<Index> ids = consecutive(graph.src_book.begin(graph.comm.rank()), graph.local.num_src_rows);
   return fetch_halo(graph.comm, ids, graph.rounds());
 }
 
@@ -155,7 +146,7 @@ struct Ends {
 
 /// Collects the ends of pairs at their owners. Collective.
 Ends find_ends(const Communicator& comm, const PartitionBook& nodes_book, std::span<const Index> nodes) {
-  const RowRoute route(comm, owners_of(nodes_book, nodes));
+  const RowRoute route(comm, nodes_book.owners(nodes));
   Array<Index> arrived = route.forward(nodes);
   Array<Index> seeds = arrived;
   std::sort(seeds.begin(), seeds.end());
@@ -209,7 +200,7 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
     src.insert(src.end(), edges.dst.begin(), edges.dst.end());
     dst.insert(dst.end(), edges.src.begin(), edges.src.end());
   }
-  const RowRoute route(comm, owners_of(graph.dst_book, dst));
+  const RowRoute route(comm, graph.dst_book.owners(dst));
   src = route.forward<Index>(src);
   dst = route.forward<Index>(dst);
   Array<Index> found;

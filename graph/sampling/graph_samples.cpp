@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -45,21 +42,31 @@ void copy_ranges(const T* from, Index row_size, const Array<Index>& begin, std::
     to = std::copy(from + begin[g] * row_size, from + begin[g + 1] * row_size, to);
 }
 
+/// Memory for `rows` rows of the width of `from`.
+Tensor like(const Tensor& from, Index rows) {
+  return Tensor(from.shape().with_rows(rows));
+}
+IntegerRows like(const IntegerRows& from, Index rows) {
+  return {from.columns, Array<Index>(static_cast<std::size_t>(rows * from.columns))};
+}
+
+/// The rows change(name, rows) of all fields.
+template <class Change>
+SampleFields changed(const SampleFields& fields, const Change& change) {
+  SampleFields results;
+  for (const auto& [name, rows] : fields.tensors) results.tensors[name] = change(name, rows);
+  for (const auto& [name, rows] : fields.integers) results.integers[name] = change(name, rows);
+  return results;
+}
+
 /// The rows of the chosen graphs, of which there are `rows`.
 SampleFields select_fields(const SampleFields& fields, const Array<Index>& begin,
                            std::span<const Index> positions, Index rows) {
-  SampleFields chosen;
-  for (const auto& [name, tensor] : fields.tensors) {
-    Tensor& to = chosen.tensors[name] = Tensor(tensor.shape().with_rows(rows));
-    copy_ranges(tensor.data(), tensor.row_size(), begin, positions, to.data());
-  }
-  for (const auto& [name, integers] : fields.integers) {
-    IntegerRows& to = chosen.integers[name];
-    to.columns = integers.columns;
-    to.values.resize(static_cast<std::size_t>(rows * to.columns));
-    copy_ranges(integers.values.data(), to.columns, begin, positions, to.values.data());
-  }
-  return chosen;
+  return changed(fields, [&](const std::string&, const auto& from) {
+    auto to = like(from, rows);
+    copy_ranges(from.data(), from.row_size(), begin, positions, to.data());
+    return to;
+  });
 }
 
 }  // namespace
@@ -159,25 +166,15 @@ struct NewEdge {
   Index old;
 };
 
-Tensor rows_of(const Tensor& from, const Array<Index>& rows) {
-  Tensor to(from.shape().with_rows(std::ssize(rows)));
+/// The rows of `from` with these numbers, zeros for -1.
+template <class Rows>
+Rows rows_of(const Rows& from, const Array<Index>& rows) {
+  Rows to = like(from, std::ssize(rows));
   for (Index i = 0; i < std::ssize(rows); ++i) {
     if (rows[i] < 0)
-      std::fill_n(to.row(i), to.row_size(), real{0});
+      std::fill_n(to.row(i), to.row_size(), 0);
     else
       std::copy_n(from.row(rows[i]), from.row_size(), to.row(i));
-  }
-  return to;
-}
-
-IntegerRows rows_of(const IntegerRows& from, const Array<Index>& rows) {
-  IntegerRows to{from.columns, Array<Index>(rows.size() * static_cast<std::size_t>(from.columns))};
-  for (Index i = 0; i < std::ssize(rows); ++i) {
-    Index* const row = to.values.data() + i * to.columns;
-    if (rows[i] < 0)
-      std::fill_n(row, to.columns, Index{0});
-    else
-      std::copy_n(from.row(rows[i]), from.columns, row);
   }
   return to;
 }
@@ -206,17 +203,11 @@ void replace_edges(GraphSamples& samples, const EdgesOf& edges_of) {
     }
     begin.push_back(std::ssize(src));
   }
-  SampleFields fields;
-  for (const auto& [name, tensor] : samples.edges.tensors) {
-    require<InputError>(tensor.num_rows() == samples.num_edges(), "the field ", name, " of the edges has ",
-                        tensor.num_rows(), " rows, expected ", samples.num_edges());
-    fields.tensors[name] = rows_of(tensor, old);
-  }
-  for (const auto& [name, integers] : samples.edges.integers) {
-    require<InputError>(integers.num_rows() == samples.num_edges(), "the field ", name, " of the edges has ",
-                        integers.num_rows(), " rows, expected ", samples.num_edges());
-    fields.integers[name] = rows_of(integers, old);
-  }
+  SampleFields fields = changed(samples.edges, [&](const std::string& name, const auto& rows) {
+    require<InputError>(rows.num_rows() == samples.num_edges(), "the field ", name, " of the edges has ",
+                        rows.num_rows(), " rows, expected ", samples.num_edges());
+    return rows_of(rows, old);
+  });
   samples.src = std::move(src);
   samples.dst = std::move(dst);
   samples.edge_begin = std::move(begin);
@@ -257,9 +248,7 @@ namespace {
 EdgeList edges_of(const GraphSamples& samples, Index first) {
   EdgeList edges;
   const auto count = static_cast<std::size_t>(samples.num_edges());
-  edges.src.resize(count);
-  edges.dst.resize(count);
-  edges.id.resize(count);
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(count);
   for (Index g = 0; g < samples.num_graphs(); ++g) {
     const Index offset = first + samples.node_begin[g], begin = samples.edge_begin[g];
     for (Index k = begin; k < samples.edge_begin[g + 1]; ++k) {
@@ -328,41 +317,25 @@ PartitionBook spread(const std::vector<Index>& begin, int ranks) {
   return PartitionBook(std::move(offsets));
 }
 
-Tensor forward(const RowRoute& route, const Tensor& rows) {
-  Tensor arrived(rows.shape().with_rows(route.num_arrived()));
-  route.forward(reinterpret_cast<const std::byte*>(rows.data()),
-                rows.row_size() * static_cast<Index>(sizeof(real)),
-                reinterpret_cast<std::byte*>(arrived.data()));
-  return arrived;
-}
-
 SampleFields forward(const RowRoute& route, const SampleFields& fields) {
-  SampleFields arrived;
-  for (const auto& [name, rows] : fields.tensors) arrived.tensors[name] = forward(route, rows);
-  for (const auto& [name, rows] : fields.integers) {
-    IntegerRows& to = arrived.integers[name];
-    to.columns = rows.columns;
-    to.values.resize(static_cast<std::size_t>(rows.columns * route.num_arrived()));
-    route.forward(reinterpret_cast<const std::byte*>(rows.values.data()),
-                  rows.columns * static_cast<Index>(sizeof(Index)),
-                  reinterpret_cast<std::byte*>(to.values.data()));
-  }
-  return arrived;
+  return changed(fields, [&](const std::string&, const auto& rows) {
+    auto arrived = like(rows, route.num_arrived());
+    route.forward(reinterpret_cast<const std::byte*>(rows.data()),
+                  rows.row_size() * static_cast<Index>(sizeof(*rows.data())),
+                  reinterpret_cast<std::byte*>(arrived.data()));
+    return arrived;
+  });
 }
 
 /// Puts rows into the order in which a graph has the edges, whose ids are their numbers from `first` on.
 void reorder(SampleFields& fields, std::span<const Index> ids, Index first) {
-  for (auto& [name, rows] : fields.tensors) {
-    const Tensor before = std::exchange(rows, Tensor(rows.shape()));
+  const auto reorder_rows = [&](auto& rows) {
+    const auto before = std::exchange(rows, like(rows, rows.num_rows()));
     for (std::size_t k = 0; k < ids.size(); ++k)
       std::copy_n(before.row(ids[k] - first), before.row_size(), rows.row(static_cast<Index>(k)));
-  }
-  for (auto& [name, rows] : fields.integers) {
-    const IntegerRows before = rows;
-    for (std::size_t k = 0; k < ids.size(); ++k)
-      std::copy_n(before.row(ids[k] - first), before.columns,
-                  rows.values.data() + static_cast<Index>(k) * rows.columns);
-  }
+  };
+  for (auto& [name, rows] : fields.tensors) reorder_rows(rows);
+  for (auto& [name, rows] : fields.integers) reorder_rows(rows);
 }
 
 }  // namespace
@@ -425,11 +398,7 @@ Tensor SpreadBatch::to_samples(const Tensor& rows) const {
   return graph().comm().agree([&] {
     require<ShapeError>(rows.num_rows() == route().num_arrived(), "SpreadBatch::to_samples of ",
                         rows.num_rows(), " rows, expected one for each of ", route().num_arrived(), " nodes");
-    Tensor back(rows.shape().with_rows(route().num_rows()));
-    route().back(reinterpret_cast<const std::byte*>(rows.data()),
-                 rows.row_size() * static_cast<Index>(sizeof(real)),
-                 reinterpret_cast<std::byte*>(back.data()));
-    return back;
+    return route().back(rows);
   });
 }
 

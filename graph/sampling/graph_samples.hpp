@@ -27,7 +27,11 @@ struct IntegerRows {
   Array<Index> values;  ///< [rows * columns]
 
   [[nodiscard]] Index num_rows() const noexcept { return std::ssize(values) / columns; }
-  [[nodiscard]] const Index* row(Index i) const noexcept { return values.data() + i * columns; }
+  [[nodiscard]] Index row_size() const noexcept { return columns; }
+  [[nodiscard]] Index* data() noexcept { return values.data(); }
+  [[nodiscard]] const Index* data() const noexcept { return values.data(); }
+  [[nodiscard]] Index* row(Index i) noexcept { return data() + i * columns; }
+  [[nodiscard]] const Index* row(Index i) const noexcept { return data() + i * columns; }
 };
 
 /// The fields of the nodes, the edges or the graphs, by name, with one row for each.

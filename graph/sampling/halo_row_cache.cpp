@@ -4,6 +4,7 @@
 // slot of the table of kept rows and stays there as long as it is kept.
 #include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
@@ -13,10 +14,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <optional>
-#include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -50,8 +48,6 @@ HaloRowCache::HaloRowCache(const Graph& graph, const Tensor& rows, Index max_byt
                         " for ", graph_.num_nodes(), " nodes of this rank");
     comm.require_equal(
         CollectiveCall("HaloRowCache").equal("max_bytes", max_bytes).equal("width", rows.shape()));
-    Array<Index> nodes(static_cast<std::size_t>(graph_.num_nodes()));
-    std::iota(nodes.begin(), nodes.end(), topology.src_book.begin(comm.rank()));
     const auto fetch = [&](const Array<Index>& values) {
       return fetch_halo(comm, {values.data(), values.size()}, topology.rounds());
     };
@@ -62,7 +58,7 @@ HaloRowCache::HaloRowCache(const Graph& graph, const Tensor& rows, Index max_byt
                             "HaloRowCache: a node has degree ", degree, ", at most 2147483647 are possible");
       return std::make_shared<const Array<local_index>>(fetched.begin(), fetched.end());
     };
-    halo_nodes_ = fetch(nodes);
+    halo_nodes_ = fetch(consecutive(topology.src_book.begin(comm.rank()), graph_.num_nodes()));
     halo_ids_ = fetch(topology.src_ids());
     halo_in_ = fetch_degrees(graph_.in_degrees());
     halo_out_ = fetch_degrees(graph_.out_degrees());

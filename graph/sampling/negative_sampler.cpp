@@ -6,7 +6,7 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/negative_sampler.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
@@ -14,8 +14,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 
@@ -199,8 +197,7 @@ NodePairList NegativeSampler::draw(const char* call, std::span<const Index> edge
   comm_.require_equal(CollectiveCall(call).equal("epoch", static_cast<std::int64_t>(epoch)));
   const Random random({options_.seed, RandomStream::negatives + 0, epoch});
   const auto k = static_cast<std::uint64_t>(options_.k);
-  Array<Index> slots(edge_ids.size() * k);
-  std::iota(slots.begin(), slots.end(), Index{0});
+  Array<Index> slots = consecutive(0, std::ssize(edge_ids) * options_.k);
   Proposal proposal{.pairs = {Array<Index>(slots.size()), Array<Index>(slots.size())}};
   proposal.new_src.resize(ways_.size());
   proposal.new_dst.resize(ways_.size());

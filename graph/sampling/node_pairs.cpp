@@ -3,10 +3,10 @@
 // A graph of ends is built as any graph: n pairs of a rank are sorted by destination in O(n log n) time,
 // and the owners learn which rows the rank reads, 4 bytes per distinct row.
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/sampling/node_pairs.hpp>
 
-#include <numeric>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -25,8 +25,7 @@ Graph graph_of_ends(const Communicator& comm, const PartitionBook& book, const c
     const PartitionBook pairs = gather_book(comm, static_cast<Index>(num_pairs));
     EdgeList edges;
     edges.src.assign(ends.begin(), ends.end());
-    edges.dst.resize(ends.size());
-    std::iota(edges.dst.begin(), edges.dst.end(), pairs.begin(comm.rank()));
+    edges.dst = consecutive(pairs.begin(comm.rank()), std::ssize(ends));
     edges.id = edges.dst;
     return Graph(comm, book, pairs, std::move(edges), false, options);
   });

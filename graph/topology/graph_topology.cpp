@@ -175,9 +175,7 @@ SharedIds ids_or_range(SharedIds ids, const PartitionBook& book, int rank, const
     require<InputError>(std::ssize(*ids) == n, ids->size(), " original ids for ", n, " ", what, " nodes");
     return ids;
   }
-  Array<Index> range(static_cast<std::size_t>(n));
-  std::iota(range.begin(), range.end(), book.begin(rank));
-  return std::make_shared<const Array<Index>>(std::move(range));
+  return std::make_shared<const Array<Index>>(consecutive(book.begin(rank), n));
 }
 
 void check_books(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,

@@ -4,12 +4,10 @@
 // halo row that an edge reads. The whole array is made from these in each use: O(rows + remote edges).
 #include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

@@ -7,7 +7,6 @@
 #include <complex>
 #include <cstddef>
 #include <map>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

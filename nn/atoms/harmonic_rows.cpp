@@ -13,7 +13,6 @@
 #include <cmath>
 #include <numbers>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

@@ -16,7 +16,6 @@
 #include <set>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

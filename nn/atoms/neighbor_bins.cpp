@@ -4,11 +4,9 @@
 #include <sar/nn/atoms/neighbor_bins.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

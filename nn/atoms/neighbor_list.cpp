@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 #include <sar/nn/atoms/neighbor_bins.hpp>
@@ -7,11 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -50,8 +49,7 @@ Array<Index> sorted_by(const Array<Index>& ends, Index num_atoms, const Array<In
 
 /// Returns the order of pairs of the atoms 0, 1, ... by destination, then by source.
 Array<Index> order_of(const AtomPairs& pairs, Index num_atoms) {
-  Array<Index> order(pairs.src.size());
-  std::iota(order.begin(), order.end(), 0);
+  const Array<Index> order = consecutive(0, std::ssize(pairs.src));
   return sorted_by(pairs.dst, num_atoms, sorted_by(pairs.src, num_atoms, order));
 }
 
@@ -174,8 +172,7 @@ std::shared_ptr<const NeighborList::Built> NeighborList::build(std::span<const d
 
   const Index first = gather_book(comm_, std::ssize(pairs.src)).begin(comm_.rank());
   EdgeList edges{.src = std::move(pairs.src), .dst = std::move(pairs.dst), .id = {}, .weight = {}};
-  edges.id.resize(edges.src.size());
-  std::iota(edges.id.begin(), edges.id.end(), first);
+  edges.id = consecutive(first, edges.size());
   const Graph graph(comm_, book, book, std::move(edges), /*is_block=*/true, options_);
   Tensor vectors({graph.num_edges(), 3});
   for (Index k = 0; k < vectors.num_rows(); ++k)

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

@@ -5,8 +5,6 @@
 #include <sar/nn/modules/reductions.hpp>
 #include <sar/nn/train/loss.hpp>
 
-#include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -76,9 +76,10 @@ inline void require_block(const Graph& graph, std::string_view layer) {
   require<ShapeError>(graph.is_block(), layer, " got features of one node type for a bipartite graph");
 }
 
-inline void require_num_rows(const Variable& x, Index rows, std::string_view what) {
-  require<ShapeError>(x.defined() && x.num_rows() == rows, what, " have shape ", x.shape(), ", expected ",
-                      rows, " rows");
+inline void require_num_rows(const Variable& x, Index rows, std::string_view what,
+                             std::string_view part = {}) {
+  require<ShapeError>(x.defined() && x.num_rows() == rows, what, part, " have shape ", x.shape(),
+                      ", expected ", rows, " rows");
 }
 
 inline void require_rows(const Variable& x, Index rows, Index columns, std::string_view what,

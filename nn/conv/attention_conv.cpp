@@ -4,7 +4,6 @@
 // linear map per head is a product per head, on a copy of the head's columns of x. weighted_edge_sums() is
 // a user-defined message: products of coefficients and edge rows exist for a chunk of edges at a time.
 #include <sar/core/threads/mixed_precision.hpp>
-#include <sar/graph/message/attention.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/attention_conv.hpp>
 

@@ -26,10 +26,7 @@ Variable DotGatConv::attention(const Graph& graph, const NodeFeatures& feat) {
 }
 
 AGNNConv::AGNNConv(real init_beta, bool learn_beta) : beta_(Tensor::full({1}, init_beta), learn_beta) {
-  if (learn_beta)
-    register_parameter("beta", beta_);
-  else
-    register_buffer("beta", beta_.value());
+  register_parameter_or_buffer("beta", beta_, learn_beta);
 }
 
 Variable AGNNConv::operator()(const Graph& graph, const NodeFeatures& feat) const {

@@ -3,42 +3,48 @@
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 
+#include <string_view>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+namespace {
+
+/// Checks features of any width, the same at both ends.
+void check_feats(const Graph& graph, const NodeFeatures& feat, std::string_view layer) {
+  require_num_rows(feat.src, graph.num_src_nodes(), layer, ", source features");
+  if (!feat.pair()) return require_block(graph, layer);
+  const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
+  require<ShapeError>(feat.dst.shape() == expected, layer, ", destination features have shape ",
+                      feat.dst.shape(), ", expected ", expected);
+}
+
+/// Returns (1 + eps) x.
+Variable scaled_self(const Variable& x, const Variable& eps, bool learn_eps) {
+  return learn_eps ? mul(x, eps + 1) : scale_shift(x, 1 + eps.value().item());
+}
+
+}  // namespace
 
 GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
     : options_(options),
       apply_func_(std::move(apply_func)),
       eps_(Tensor::full({1}, static_cast<real>(options.init_eps)), options.learn_eps),
       cache_(options.cached, "GINConv") {
-  if (options.learn_eps)
-    register_parameter("eps", eps_);
-  else
-    register_buffer("eps", eps_.value());
+  register_parameter_or_buffer("eps", eps_, options.learn_eps);
   if (apply_func_) register_module("apply_func", apply_func_.module());
 }
 
 Variable GINConv::operator()(const Graph& graph, const NodeFeatures& feat,
                              const Variable& edge_weight) const {
   return graph.comm().agree([&] {
-    require_num_rows(feat.src, graph.num_src_nodes(), "GINConv, source features");
-    if (feat.pair()) {
-      const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
-      require<ShapeError>(feat.dst.shape() == expected, "GINConv, destination features have shape ",
-                          feat.dst.shape(), ", expected ", expected);
-    } else {
-      require_block(graph, "GINConv");
-    }
+    check_feats(graph, feat, "GINConv");
     const Linear* const fc = multiplies_first(feat.src) ? apply_func_.first_linear() : nullptr;
     const auto product = [&](const Variable& x) {
       return fc != nullptr && x.defined() ? linear(x, fc->weight()) : x;
     };
     const NodeFeatures rows(product(feat.src), product(feat.dst));
-    const auto self = [&] {
-      const Variable x = dst_feats(graph, rows);
-      return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + eps_.value().item());
-    };
+    const auto self = [&] { return scaled_self(dst_feats(graph, rows), eps_, options_.learn_eps); };
     const auto start = [&] {
       return graph.start_update_all(message(rows.src, edge_weight), options_.aggregator);
     };
@@ -65,10 +71,7 @@ GINEConv::GINEConv(RowFunction apply_func, const GINEConvOptions& options)
     : options_(options),
       apply_func_(std::move(apply_func)),
       eps_(Tensor::full({1}, static_cast<real>(options.init_eps)), options.learn_eps) {
-  if (options.learn_eps)
-    register_parameter("eps", eps_);
-  else
-    register_buffer("eps", eps_.value());
+  register_parameter_or_buffer("eps", eps_, options.learn_eps);
   if (apply_func_) register_module("apply_func", apply_func_.module());
 }
 
@@ -82,14 +85,7 @@ GINEConv::GINEConv(Index in_feats, Index edge_feats, RowFunction apply_func, Gen
 Variable GINEConv::operator()(const Graph& graph, const NodeFeatures& feat,
                               const Variable& edge_feats) const {
   return graph.comm().agree([&] {
-    require_num_rows(feat.src, graph.num_src_nodes(), "GINEConv, source features");
-    if (feat.pair()) {
-      const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
-      require<ShapeError>(feat.dst.shape() == expected, "GINEConv, destination features have shape ",
-                          feat.dst.shape(), ", expected ", expected);
-    } else {
-      require_block(graph, "GINEConv");
-    }
+    check_feats(graph, feat, "GINEConv");
     require_num_rows(edge_feats, graph.num_edges(), "GINEConv, edge features");
     const Index width = lin_edge_ ? lin_edge_->weight().shape()[1] : feat.src.shape().row_size();
     require<ShapeError>(edge_feats.shape().row_size() == width, "GINEConv, edge features have shape ",
@@ -102,7 +98,7 @@ Variable GINEConv::operator()(const Graph& graph, const NodeFeatures& feat,
       const Variable e = edges.edata(edge_feats);
       return relu(edges.src(source) + (weight.defined() ? linear(e, weight, bias) : e));
     };
-    Variable y = options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + eps_.value().item());
+    Variable y = scaled_self(x, eps_, options_.learn_eps);
     y = add(std::move(y), graph.update_all(MessageFunction(message), Reduce::sum));
     return apply_func_ ? apply_func_(std::move(y)) : y;
   });

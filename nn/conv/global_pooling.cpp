@@ -4,7 +4,6 @@
 // the maximum of the gates, which keeps the exponentials finite, their sum, and the weighted sum.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/threads/parallel.hpp>

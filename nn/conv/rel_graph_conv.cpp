@@ -10,7 +10,6 @@
 #include <sar/nn/conv/rel_graph_conv.hpp>
 
 #include <algorithm>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

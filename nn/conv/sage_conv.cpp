@@ -5,9 +5,9 @@
 // W_neigh comes first, otherwise the product of the aggregate. lstm: one row per edge is gathered, in the
 // order of edge_sequences().
 #include <sar/autograd/op_support.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/degree_factors.hpp>
-#include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
@@ -18,6 +18,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+namespace {
+
 // The in-edges of each destination as a sequence in the order of their ids, for recurrent aggregators.
 
 /// One sequence of edges per destination, sorted by decreasing length and stored step by step.
@@ -27,13 +29,11 @@ struct EdgeSequences {
   Array<Index> edges;      ///< local edges: first edges of all sequences, then second edges, ...
 };
 
-/// Local. Returns the sequences. Time: O(edges log(largest degree) + n log(n)) for n destinations.
-[[nodiscard]] EdgeSequences edge_sequences(const Graph& graph);
-
 // A counting sort of the edges by destination, a sort of each destination's edges by id, and a sort of the
 // destinations by length. Then one pass per step writes the edges of the sequences that still run:
 // O(edges) together. On one thread.
 
+/// Local. Returns the sequences. Time: O(edges log(largest degree) + n log(n)) for n destinations.
 EdgeSequences edge_sequences(const Graph& graph) {
   const GraphTopology& shards = graph.topology();
   const auto num_dst = static_cast<std::size_t>(graph.num_dst_nodes());
@@ -49,8 +49,7 @@ EdgeSequences edge_sequences(const Graph& graph) {
               [&](Index a, Index b) { return ids[a] < ids[b]; });
 
   const auto length = [&](Index v) { return begin[v + 1] - begin[v]; };
-  Array<Index> dst(num_dst);
-  std::iota(dst.begin(), dst.end(), Index{0});
+  Array<Index> dst = consecutive(0, graph.num_dst_nodes());
   std::stable_sort(dst.begin(), dst.end(), [&](Index a, Index b) { return length(a) > length(b); });
 
   EdgeSequences sequences;
@@ -65,6 +64,8 @@ EdgeSequences edge_sequences(const Graph& graph) {
     for (std::size_t i = 0; i < running; ++i) sequences.edges.push_back(by_dst[begin[dst[i]] + t]);
   }
 }
+
+}  // namespace
 
 SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
                    const SAGEConvOptions& options)

@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

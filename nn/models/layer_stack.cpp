@@ -7,10 +7,8 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/models/layer_stack.hpp>
-#include <sar/nn/modules/dropout.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

@@ -14,7 +14,6 @@
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/norms.hpp>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>

@@ -2,6 +2,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/json.hpp>
+#include <sar/core/text.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
 
@@ -9,9 +10,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <functional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -33,6 +32,14 @@ std::string alternatives(const Names& names) {
   for (std::size_t i = 0; i < names.size(); ++i)
     text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   return text;
+}
+
+template <class Holds>
+Names names_where(const Holds& holds) {
+  Names names;
+  for (const ModelType& type : model_types())
+    if (holds(type)) names.push_back(type.name);
+  return names;
 }
 
 /// Returns null if there is no such type.
@@ -81,20 +88,6 @@ constexpr Key key(const char* name, bool is_required = false) {
           [](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
 }
 
-std::vector<double> numbers(const JsonValue& value) {
-  std::vector<double> all;
-  for (const JsonValue& each : value.list()) all.push_back(each.number());
-  return all;
-}
-
-/// Returns the whole number that a text is, or nothing.
-std::optional<Index> whole_number(const std::string& text) {
-  Index number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// A name, or the number of the first layer with a residual connection; true is 1.
 constexpr Key residual_key() {
   return {"residual",
@@ -105,7 +98,7 @@ constexpr Key residual_key() {
               d.residual = v.json().is_string() ? v.text() : std::to_string(v.integer());
           },
           [](const ModelDescription& d) -> OrderedJson {
-            if (const std::optional<Index> first = whole_number(d.residual)) return *first;
+            if (const std::optional<Index> first = to_number<Index>(d.residual)) return *first;
             return d.residual;
           }};
 }
@@ -187,11 +180,7 @@ constexpr Key all_keys[] = {
     key<&D::mlp_layers, &J::integer>("mlp_layers"),
     key<&D::normalize, &J::flag>("normalize"),
     key<&D::num_bases, &J::integer>("num_bases"),
-    {"species",
-     [](D& d, const J& v) {
-       for (const J& each : v.list()) d.species.push_back(each.text());
-     },
-     [](const D& d) -> OrderedJson { return d.species; }, true},
+    key<&D::species, &J::all<&J::text>>("species", true),
     key<&D::cutoff, &J::number>("cutoff", true),
     key<&D::num_basis, &J::integer>("num_basis"),
     key<&D::radial_basis, &J::text>("radial_basis"),
@@ -199,8 +188,8 @@ constexpr Key all_keys[] = {
     written_if(has_zbl_distances, key<&D::zbl_inner, &J::number>("zbl_inner")),
     written_if(has_zbl_distances, key<&D::zbl_outer, &J::number>("zbl_outer")),
     key<&D::norm_epsilon, &J::number>("norm_epsilon"),
-    key<&D::energy_shifts, numbers>("energy_shifts"),
-    key<&D::energy_scales, numbers>("energy_scales"),
+    key<&D::energy_shifts, &J::all<&J::number>>("energy_shifts"),
+    key<&D::energy_scales, &J::all<&J::number>>("energy_scales"),
     key<&D::max_l, &J::integer>("max_l"),
     key<&D::hidden_l, &J::integer>("hidden_l"),
     key<&D::correlation, &J::integer>("correlation"),
@@ -212,16 +201,12 @@ constexpr Key all_keys[] = {
     key<&D::radial_layers, &J::integer>("radial_layers"),
     key<&D::readout_hidden, &J::integer>("readout_hidden"),
     key<&D::neighbors, &J::number>("neighbors"),
-    written_if(reads_radii, key<&D::covalent_radii, numbers>("covalent_radii")),
+    written_if(reads_radii, key<&D::covalent_radii, &J::all<&J::number>>("covalent_radii")),
     written_if(has_zbl_power, key<&D::zbl_power, &J::integer>("zbl_power")),
     written_if(has_zbl_power, key<&D::zbl_scale, &J::number>("zbl_scale")),
     written_if(is_committee, key<&D::committee, &J::integer>("committee")),
-    written_if(is_committee, key<&D::deviation_scales, numbers>("deviation_scales")),
-    {"node_types",
-     [](D& d, const J& v) {
-       for (const J& each : v.list()) d.node_types.push_back(each.text());
-     },
-     [](const D& d) -> OrderedJson { return d.node_types; }, true},
+    written_if(is_committee, key<&D::deviation_scales, &J::all<&J::number>>("deviation_scales")),
+    key<&D::node_types, &J::all<&J::text>>("node_types", true),
     edge_types_key(),
     {"inputs",
      [](D& d, const J& v) {
@@ -348,7 +333,7 @@ ModelDescription with_defaults(ModelDescription d, const ModelType& row) {
   if (row.is_potential && d.energy_scales.empty()) d.energy_scales.assign(d.species.size(), 1);
   if (d.activation.empty()) d.activation = row.attends() ? "elu" : "relu";
   if (d.aggregator.empty() && !row.aggregators.empty()) d.aggregator = row.aggregators[0];
-  if (d.type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = ModelDescription::gcn_norms()[0];
+  if (d.type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = ModelDescription::gcn_norms[0];
   if (!d.input_dropout) d.input_dropout = row.drops_inputs && !has_head(d) && !d.pre_linear ? d.dropout : 0;
   return d;
 }
@@ -368,10 +353,7 @@ const ModelType& model_type(const std::string& name) {
 }
 
 std::string model_types_where(const std::function<bool(const ModelType&)>& holds) {
-  Names names;
-  for (const ModelType& type : model_types())
-    if (holds(type)) names.push_back(type.name);
-  return alternatives(names);
+  return alternatives(names_where(holds));
 }
 
 std::string layers_without_weights(const ModelDescription& description) {
@@ -392,42 +374,13 @@ void require_weights_read(const ModelDescription& description, bool has_weights)
 }
 
 const std::vector<std::string>& ModelDescription::types() {
-  static const Names names = [] {
-    Names described;
-    for (const ModelType& type : model_types())
-      if (!type.has_relations && !type.is_potential) described.push_back(type.name);
-    return described;
-  }();
-  return names;
-}
-
-const std::vector<std::string>& ModelDescription::typed_types() {
-  static const Names names = [] {
-    Names described;
-    for (const ModelType& type : model_types())
-      if (type.has_relations) described.push_back(type.name);
-    return described;
-  }();
-  return names;
-}
-
-const std::vector<std::string>& ModelDescription::norms() {
-  static const Names names{"none", "batch", "layer"};
-  return names;
-}
-
-const std::vector<std::string>& ModelDescription::jks() {
-  static const Names names{"none", "last", "sum", "max", "cat"};
-  return names;
-}
-
-const std::vector<std::string>& ModelDescription::readouts() {
-  static const Names names{"none", "sum", "mean", "max"};
+  static const Names names =
+      names_where([](const ModelType& type) { return !type.has_relations && !type.is_potential; });
   return names;
 }
 
 Index ModelDescription::first_residual() const {
-  return whole_number(residual).value_or(0);
+  return to_number<Index>(residual).value_or(0);
 }
 
 const std::vector<std::string>& ModelDescription::activations() {
@@ -441,26 +394,6 @@ const std::vector<std::string>& ModelDescription::activations() {
 
 Activation activation_of(const std::string& name) {
   return std::ranges::find(named_activations(), name, &NamedActivation::first)->second;
-}
-
-const std::vector<std::string>& ModelDescription::gcn_norms() {
-  static const Names names{"degrees", "weights", "in_weights"};
-  return names;
-}
-
-const std::vector<std::string>& ModelDescription::radial_bases() {
-  static const Names names{"sinc", "gaussian", "bessel"};
-  return names;
-}
-
-const std::vector<std::string>& ModelDescription::distance_transforms() {
-  static const Names names{"none", "agnesi", "soft"};
-  return names;
-}
-
-const std::vector<std::string>& ModelDescription::cutoff_functions() {
-  static const Names names{"cosine", "polynomial"};
-  return names;
 }
 
 void require_version(const JsonValue& file) {
@@ -544,7 +477,7 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   number("radial_layers", radial_layers, 1, most_power);
   number("readout_hidden", readout_hidden, 1, most_radial);
   number("zbl_power", zbl_power, 0, most_power);
-  name("distance_transform", d.distance_transform, distance_transforms());
+  name("distance_transform", d.distance_transform, distance_transforms);
   if (row->is_potential) check_potential(d, where);
   check_types(d, where);
   number("heads", heads);
@@ -553,24 +486,24 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   share("dropout", dropout);
   share("input_dropout", *d.input_dropout);
   share("attention_dropout", attention_dropout);
-  name("norm", d.norm, norms());
-  name("jk", d.jk, jks());
-  name("readout", d.readout, readouts());
+  name("norm", d.norm, norms);
+  name("jk", d.jk, jks);
+  name("readout", d.readout, readouts);
   number("head_layers", head_layers, 1, max_layers);
   require<InputError>(head_layers == 1 || has_readout(d), where, ".head_layers is ", head_layers,
                       ", expected 1 without a .readout");
   require<InputError>(!has_readout(d) || (row->is_stack() && !row->has_relations), where, ".readout is '",
                       d.readout, "', expected none for a network of type ", type);
-  const std::optional<Index> first = whole_number(d.residual);
+  const std::optional<Index> first = to_number<Index>(d.residual);
   require<InputError>(
       has({"none", "identity", "linear"}, d.residual) || (first && 1 <= *first && *first <= layers), where,
       ".residual is '", d.residual,
       "', expected none, identity, linear or the first layer with a residual connection, 1 to ", layers);
   name("activation", d.activation, activations());
   name("aggregator", d.aggregator, row->aggregators);
-  name("gcn_norm", d.gcn_norm, gcn_norms());
-  name("radial_basis", d.radial_basis, radial_bases());
-  name("cutoff_function", d.cutoff_function, cutoff_functions());
+  name("gcn_norm", d.gcn_norm, gcn_norms);
+  name("radial_basis", d.radial_basis, radial_bases);
+  name("cutoff_function", d.cutoff_function, cutoff_functions);
   require<InputError>(row->is_stack() || (d.residual == "none" && d.jk == "none" && !pre_linear), where,
                       " has .residual, .jk or .pre_linear, expected none for a network of type ", type);
   if (row->is_stack()) check_layer_sizes(d, where);

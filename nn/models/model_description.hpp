@@ -29,7 +29,7 @@ class JsonValue;
 struct ModelDescription {
   static constexpr Index max_layers = 10'000;
 
-  std::string type = "sage";     ///< one of types(), of typed_types(), "painn" or "mace"
+  std::string type = "sage";     ///< the name of one of model_types()
   Index in_feats = 0;            ///< width of the node features
   Index hidden = 64;             ///< width between layers: heads * features of a head
   Index out_feats = 0;           ///< width of the result
@@ -75,8 +75,8 @@ struct ModelDescription {
   std::vector<std::string> species = {};   ///< names, such as "Si", by their number from 0 on
   double cutoff = 5;                       ///< pairs of atoms farther apart do not interact
   Index num_basis = 20;                    ///< radial basis functions
-  std::string radial_basis = "sinc";       ///< one of radial_bases()
-  std::string cutoff_function = "cosine";  ///< one of cutoff_functions()
+  std::string radial_basis = "sinc";       ///< one of radial_bases
+  std::string cutoff_function = "cosine";  ///< one of cutoff_functions
   double zbl_inner = 0;                    ///< the distances of Zbl, in Angstrom, which is added to the
   double zbl_outer = 0;                    ///< network's energy in eV; 0: there is none
   double norm_epsilon = 0.01;              ///< PaiNNOptions::norm_epsilon
@@ -92,7 +92,7 @@ struct ModelDescription {
   bool residual_first = false;              ///< whether the first layer has a residual connection
   bool density = false;                     ///< whether messages are divided by a density of neighbors
   Index cutoff_power = 5;                   ///< HarmonicFunctions::power
-  std::string distance_transform = "none";  ///< one of distance_transforms()
+  std::string distance_transform = "none";  ///< one of distance_transforms
   Index radial_hidden = 64;                 ///< width of the radial network's hidden layers
   Index radial_layers = 3;                  ///< and their number
   Index readout_hidden = 16;                ///< width of the last readout's hidden layer
@@ -125,19 +125,18 @@ struct ModelDescription {
   /// Returns the first layer with a residual connection if `residual` is a number, otherwise 0.
   [[nodiscard]] Index first_residual() const;
 
-  /// Return the values of `type` for a graph without types, those for a graph with types, and the valid
-  /// values of `norm`, `activation`, `jk`, `readout` and `gcn_norm`.
+  /// Return the values of `type` for a graph without types, and the valid values of `activation`.
   [[nodiscard]] static const std::vector<std::string>& types();
-  [[nodiscard]] static const std::vector<std::string>& typed_types();
-  [[nodiscard]] static const std::vector<std::string>& norms();
   [[nodiscard]] static const std::vector<std::string>& activations();
-  [[nodiscard]] static const std::vector<std::string>& jks();
-  [[nodiscard]] static const std::vector<std::string>& readouts();
-  [[nodiscard]] static const std::vector<std::string>& gcn_norms();
-  /// Return the names of RadialBasis, of CutoffFunction and of DistanceTransform, in their order.
-  [[nodiscard]] static const std::vector<std::string>& radial_bases();
-  [[nodiscard]] static const std::vector<std::string>& cutoff_functions();
-  [[nodiscard]] static const std::vector<std::string>& distance_transforms();
+  /// The valid values of `norm`, `jk`, `readout` and `gcn_norm`.
+  static inline const std::vector<std::string> norms{"none", "batch", "layer"};
+  static inline const std::vector<std::string> jks{"none", "last", "sum", "max", "cat"};
+  static inline const std::vector<std::string> readouts{"none", "sum", "mean", "max"};
+  static inline const std::vector<std::string> gcn_norms{"degrees", "weights", "in_weights"};
+  /// The names of RadialBasis, of CutoffFunction and of DistanceTransform, in their order.
+  static inline const std::vector<std::string> radial_bases{"sinc", "gaussian", "bessel"};
+  static inline const std::vector<std::string> cutoff_functions{"cosine", "polynomial"};
+  static inline const std::vector<std::string> distance_transforms{"none", "agnesi", "soft"};
 };
 
 /// Returns all types, in the order in which they are listed for users.

@@ -83,9 +83,7 @@ std::optional<CommitteeFile> read_committee_file(const Communicator& comm, const
   for (const std::string& each : result.members)
     require<InputError>(each != path, path, ".members names the file itself");
   if (!file.has("deviation_scales")) return result;
-  result.deviation_scales.clear();
-  for (const JsonValue& each : file.at("deviation_scales").list())
-    result.deviation_scales.push_back(each.number());
+  result.deviation_scales = file.at("deviation_scales").all<&JsonValue::number>();
   return result;
 }
 }}  // namespace sar

@@ -58,8 +58,8 @@ Tensor sign_features(const Graph& graph, const Tensor& x, int hops, HopNorm norm
   });
 }
 
-SIGN::PReLU::PReLU() : weight_(Tensor::full({1}, static_cast<real>(0.25)), true) {
-  register_parameter("weight", weight_);
+SIGN::PReLU::PReLU() {
+  register_parameter("weight", weight_, Tensor::full({1}, static_cast<real>(0.25)));
 }
 
 Variable SIGN::PReLU::operator()(const Variable& x) const {

@@ -6,7 +6,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/memory.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/models/ranking.hpp>
@@ -17,9 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -325,9 +323,7 @@ RelationEdges relation_edges(const HomogeneousForm& form) {
   const GraphTopology& graph = form.graph.topology();
   return graph.comm.agree([&] {
     const Index first = graph.dst_book.begin(graph.comm.rank());
-    Array<Index> own(static_cast<std::size_t>(form.graph.num_nodes()));
-    std::iota(own.begin(), own.end(), first);
-    const Array<Index> nodes = graph.with_halo(own);
+    const Array<Index> nodes = graph.with_halo(consecutive(first, form.graph.num_nodes()));
     const auto n = static_cast<std::size_t>(graph.num_edges());
     RelationEdges edges{Array<Index>(n), Array<Index>(n), Array<Index>(n)};
     std::ranges::copy(form.etypes.numbers(), edges.rels.begin());

@@ -10,7 +10,6 @@
 #include <sar/graph/message/graph.hpp>
 
 #include <optional>
-#include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -5,7 +5,6 @@
 #include <fnmatch.h>
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <set>

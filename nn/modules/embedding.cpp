@@ -6,16 +6,15 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/modules/embedding.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -46,8 +45,7 @@ CategoryEmbedding::CategoryEmbedding(std::vector<Index> sizes, Index width, Gene
     weight.slice_rows(begin, begin + sizes_[c])
         .copy_from(init::xavier_uniform({sizes_[c], width}, 1, gen.next_stream()));
   }
-  weight_ = Variable(std::move(weight), true);
-  register_parameter("weight", weight_);
+  register_parameter("weight", weight_, std::move(weight));
 }
 
 Variable CategoryEmbedding::operator()(const IntegerRows& x, const std::string& place) const {
@@ -151,8 +149,8 @@ Variable DistributedEmbedding::operator()() {
   const bool kept = Tape::current() != nullptr;
   Variable rows(mine_, kept);
   if (!kept) return rows;
-  Array<Index> ids(mine_.num_rows());
-  std::iota(ids.begin(), ids.end(), ids.empty() ? Index{0} : book().begin(comm().rank()));
+  const Index count = mine_.num_rows();
+  Array<Index> ids = consecutive(count == 0 ? 0 : book().begin(comm().rank()), count);
   uses_.change().push_back({std::make_shared<const Array<Index>>(std::move(ids)), rows});
   return rows;
 }
@@ -174,15 +172,9 @@ SparseRows DistributedEmbedding::gradient() const {
       ids.insert(ids.end(), use.ids->begin(), use.ids->end());
     }
     const SparseRows here = summed(ids, rows);
-    std::vector<std::int32_t> owners;
-    for (const Index id : here.ids) owners.push_back(book().owner(id));
-    const RowRoute route(comm(), owners);
+    const RowRoute route(comm(), book().owners(here.ids));
     const Array<Index> arrived_ids = route.forward(std::span<const Index>(here.ids));
-    Tensor arrived({route.num_arrived(), width()});
-    const Index row_bytes = width() * static_cast<Index>(sizeof(real));
-    route.forward(reinterpret_cast<const std::byte*>(here.rows.data()), row_bytes,
-                  reinterpret_cast<std::byte*>(arrived.data()));
-    return summed(arrived_ids, arrived);
+    return summed(arrived_ids, route.forward(here.rows));
   });
 }
 }}  // namespace sar

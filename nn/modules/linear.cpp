@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/arithmetic.hpp>
-#include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/relation_key.hpp>
-
-#include <string>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/modules/module.hpp>
 
@@ -57,9 +56,6 @@ Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key) {
 }
 
 }  // namespace init
-}}  // namespace sar
-
-namespace sar { inline namespace SAR_PRECISION {
 
 namespace {
 
@@ -211,6 +207,10 @@ void Module::register_parameter(const std::string& name, Variable& parameter, Te
 void Module::register_buffer(const std::string& name, Tensor& buffer) {
   check_name(name);
   buffers_.emplace_back(name, &buffer);
+}
+
+void Module::register_parameter_or_buffer(const std::string& name, Variable& values, bool learn) {
+  learn ? register_parameter(name, values) : register_buffer(name, values.value());
 }
 
 void Module::register_counter(const std::string& name, Recoverable<std::uint64_t>& counter,

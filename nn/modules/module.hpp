@@ -166,6 +166,8 @@ class Module : NonCopyable {
   /// Gives `parameter` its initial value, a leaf that requires a gradient, and registers it.
   void register_parameter(const std::string& name, Variable& parameter, Tensor initial);
   void register_buffer(const std::string& name, Tensor& buffer);
+  /// Registers a parameter if `learn`, otherwise a buffer.
+  void register_parameter_or_buffer(const std::string& name, Variable& values, bool learn);
   void register_counter(const std::string& name, Recoverable<std::uint64_t>& counter,
                         bool in_state_dict = false);
   void register_module(const std::string& name, Module& module);

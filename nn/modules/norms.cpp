@@ -5,13 +5,11 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/exact_product.hpp>
 #include <sar/core/rows/batch_norm.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
-#include <sar/core/threads/rank_sums.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/nn/modules/norms.hpp>
 
@@ -27,13 +25,11 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// Column statistics over the rows of all ranks. For implementation files.
+namespace {
 
 /// Collective. Returns the moments of the rows of all ranks, merged in rank order, with the same bits on
 /// every rank. Each rank merges its share of the columns and sends the result to the other ranks, so that a
 /// rank holds 4 values per column and one per rank.
-ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine);
-
 ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine) {
   return comm.agree([&] {
     const auto columns = static_cast<Index>(mine.mean.size());
@@ -65,8 +61,6 @@ ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mi
   });
 }
 
-namespace {
-
 Tensor rounded(std::span<const double> sums) {
   Tensor values({std::ssize(sums)});
   std::transform(sums.begin(), sums.end(), values.data(), [](double s) { return static_cast<real>(s); });
@@ -79,7 +73,6 @@ class ComputedRows final : public DeferredRows {
  public:
   ComputedRows(const Shape& shape, const Compute& compute) : DeferredRows(shape), compute_(compute) {}
   void compute(Index first, Index count, real* out) const override { compute_(first, count, out); }
-  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   const Compute& compute_;
@@ -157,10 +150,8 @@ DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
                       "DistributedBN1D of ", num_features, " features with eps ", options.eps,
                       " and momentum ", options.momentum);
   if (options.affine) {
-    weight_ = Variable(Tensor::full({num_features}, 1), true);
-    bias_ = Variable(Tensor::zeros({num_features}), true);
-    register_parameter("weight", weight_);
-    register_parameter("bias", bias_);
+    register_parameter("weight", weight_, Tensor::full({num_features}, 1));
+    register_parameter("bias", bias_, Tensor::zeros({num_features}));
   }
   running_mean_ = Tensor::zeros({num_features});
   running_var_ = Tensor::full({num_features}, 1);

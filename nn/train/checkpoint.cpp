@@ -7,10 +7,8 @@
 // it, and only then deletes older ones. To load, rank 0 verifies the checksum of the whole file before it
 // reads the values, which it sends to all ranks.
 #include <sar/core/error.hpp>
-#include <sar/core/files/file.hpp>
 #include <sar/core/text.hpp>
 #include <sar/nn/train/checkpoint.hpp>
-#include <sar/nn/train/state_dict.hpp>
 
 #include <algorithm>
 #include <filesystem>

@@ -17,7 +17,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {

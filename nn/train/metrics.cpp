@@ -6,8 +6,6 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/core/memory/memory.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/metrics.hpp>
 #include <sar/nn/train/row_labels.hpp>
 #include <sar/nn/train/score_keys.hpp>

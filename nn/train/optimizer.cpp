@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/rows/new_directory.hpp>
 #include <sar/comm/rows/write_rows.hpp>
-#include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/rows/elementwise.hpp>
@@ -16,10 +15,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -5,7 +5,6 @@
 // of them. Memory: a copy of the values and, until the transaction ends, one of the old state.
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/files/safetensors.hpp>
 #include <sar/nn/modules/relation_key.hpp>
 #include <sar/nn/train/state_dict.hpp>
 

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {

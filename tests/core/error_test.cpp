@@ -8,6 +8,7 @@
 #include <iomanip>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -24,6 +25,14 @@ TEST_CASE("concat writes each part as operator<< does") {
         "a temporary c 1 x -7");
   CHECK(concat(1.5, " ", 2.25F, " ", std::setprecision(3), 1 / 3.0, " ", Shape{2, 3}) ==
         "1.5 2.25 0.333 [2, 3]");
+}
+
+TEST_CASE("joined writes a separator between any two elements") {
+  using Texts = std::vector<std::string>;
+  CHECK(joined(Texts{}) == "");
+  CHECK(joined(Texts{"a"}) == "a");
+  CHECK(joined(Texts{"", "", "c"}) == ", , c");
+  CHECK(joined(Texts{"ab", "c"}, &std::string::size) == "2, 1");
 }
 
 TEST_CASE("require throws the class with the text, unless the condition holds") {

@@ -3,7 +3,8 @@
 /// typed_papers_program PAPERS DIR [weights]: writes a dataset directory with types: PAPERS papers of 4
 /// classes, three quarters as many authors, an eighth as many fields, and six relations with 2 PAPERS to
 /// PAPERS / 2 edges, two of them with weights if this is asked for.
-#include <sar/core/files/npy.hpp>
+#include "support/write_npy.hpp"
+
 #include <sar/core/random.hpp>
 #include <sar/sar.hpp>
 
@@ -37,7 +38,7 @@ struct Relation {
 template <class T>
 void write_rows(const std::string& path, const std::vector<T>& values, Index row_size, NpyType type) {
   const std::array shape{std::ssize(values) / row_size, row_size};
-  write_npy<T>(path, std::span(shape).first(row_size == 1 ? 1 : 2), values, type);
+  test::write_npy<T>(path, std::span(shape).first(row_size == 1 ? 1 : 2), values, type);
 }
 
 }  // namespace

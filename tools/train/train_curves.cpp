@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
+#include <limits>
+#include <utility>
 
 namespace sar::tools {
 Curves::Curves(const TrainOptions& o, int first_epoch)
@@ -71,9 +71,7 @@ void Curves::draw(const std::string& title, const RunResult& result) const {
 void prepare_curves(const TrainOptions& o) {
   if (!o.curves.empty()) check_writable(o.curves);
   if (o.tensorboard.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(o.tensorboard, error);
-  require<InputError>(!error, o.tensorboard, ": cannot make the directory (", error.message(), ")");
+  make_directories(o.tensorboard);
   check_writable(o.tensorboard + "/events");
 }
 

@@ -160,11 +160,7 @@ Array<std::int32_t> make_clusters(const Communicator& comm, const TrainOptions& 
     return cluster_nodes(comm, data.book, data.original_ids, data.edges,
                          {.clusters = o.sample.clusters, .method = o.sample.cluster_method, .seed = o.seed});
   return comm.agree([&] {
-    const std::string path = o.found.path + "/partition.json";
-    std::string text;
-    if (comm.rank() == 0) text = read_text(path, "the description of a partition directory");
-    text = comm.broadcast(text, 0);
-    const PartitionDescription description = parse_partition_description(text, path);
+    const PartitionDescription description = share_partition_description(comm, o.found.path);
     const PartitionBook& parts = description.graph.node_types.at(0).book;
     Array<std::int32_t> clusters;
     for (Index v = data.book.begin(comm.rank()); v < data.book.end(comm.rank()); ++v)

@@ -17,9 +17,7 @@ namespace sar::tools {
 void prepare_predictions(const Communicator& comm, const TrainOptions& o) {
   comm.agree([&] {
     if (o.predict.empty() || comm.rank() != 0) return;
-    std::error_code error;
-    std::filesystem::create_directories(o.predict, error);
-    require<InputError>(!error, o.predict, ": cannot make the directory (", error.message(), ")");
+    make_directories(o.predict);
     check_writable(o.predict + "/logits.npy");
   });
 }

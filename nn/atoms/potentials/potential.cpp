@@ -56,7 +56,7 @@ std::unique_ptr<PotentialNetwork> make_network(const ModelDescription& d, Genera
                                   .max_l = static_cast<int>(d.max_l),
                                   .power = static_cast<int>(d.cutoff_power),
                                   .transform = value_of<DistanceTransform>(
-                                      d.distance_transform, ModelDescription::distance_transforms())},
+                                      d.distance_transform, ModelDescription::distance_transforms)},
                     .radii = d.covalent_radii,
                     .radial_feats = d.radial_hidden,
                     .radial_layers = static_cast<int>(d.radial_layers),
@@ -66,17 +66,17 @@ std::unique_ptr<PotentialNetwork> make_network(const ModelDescription& d, Genera
                     .committee = d.committee},
         gen);
   return std::make_unique<PaiNN>(
-      PaiNNOptions{.num_species = std::ssize(d.species),
-                   .feats = d.hidden,
-                   .convs = static_cast<int>(d.layers),
-                   .cutoff = d.cutoff,
-                   .num_basis = d.num_basis,
-                   .radial_basis = value_of<RadialBasis>(d.radial_basis, ModelDescription::radial_bases()),
-                   .cutoff_function =
-                       value_of<CutoffFunction>(d.cutoff_function, ModelDescription::cutoff_functions()),
-                   .norm_epsilon = d.norm_epsilon,
-                   .energy_scales = d.energy_scales,
-                   .committee = d.committee},
+      PaiNNOptions{
+          .num_species = std::ssize(d.species),
+          .feats = d.hidden,
+          .convs = static_cast<int>(d.layers),
+          .cutoff = d.cutoff,
+          .num_basis = d.num_basis,
+          .radial_basis = value_of<RadialBasis>(d.radial_basis, ModelDescription::radial_bases),
+          .cutoff_function = value_of<CutoffFunction>(d.cutoff_function, ModelDescription::cutoff_functions),
+          .norm_epsilon = d.norm_epsilon,
+          .energy_scales = d.energy_scales,
+          .committee = d.committee},
       gen);
 }
 

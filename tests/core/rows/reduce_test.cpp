@@ -93,7 +93,7 @@ TEST_CASE("sums keep their digits when the mean is large") {
   // 2^24 + 1 is not a float: a sum in single precision would stop growing.
   const Index n = 1 << 20;
   const Tensor x = Tensor::full({n, 2}, 10001);
-  CHECK(sum_elements(x) == 2 * 10001.0 * n);
+  CHECK(sum_squares(x) == 2 * 10001.0 * 10001.0 * n);
   Tensor sums({2});
   sum_to(x, sums);
   CHECK(sums.data()[1] == static_cast<real>(10001.0 * n));
@@ -105,7 +105,7 @@ TEST_CASE("sums are the same bits for every number of threads") {
   const Tensor x = random_tensor({30011, 33}, 1);
   const Tensor y = random_tensor({30011, 33}, 2);
   const auto all = [&] {
-    std::vector<double> result{sum_elements(x)};
+    std::vector<double> result{sum_squares(x)};
     Tensor columns({33}), rows({30011, 1});
     sum_to(x, columns);
     for (const real value : columns.values()) result.push_back(value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "graph/data/dataset_files.hpp"
+#include "support/write_npy.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy.hpp>
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

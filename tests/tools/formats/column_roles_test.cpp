@@ -2,9 +2,9 @@
 
 // What the columns of an edge list mean, case by case.
 #include "source_file.hpp"
+#include "support/write_npy.hpp"
 
 #include <formats/open_source.hpp>
-#include <sar/core/files/npy.hpp>
 
 #include <doctest/doctest.h>
 
@@ -17,6 +17,7 @@ using namespace sar;
 using namespace sar::formats;
 using sar::test::SourceFile;
 using sar::test::WholeSource;
+using sar::test::write_npy;
 
 namespace {
 

@@ -2,10 +2,9 @@
 
 // What --describe says of a graph.
 #include "source_file.hpp"
+#include "support/write_npy.hpp"
 
 #include <formats/describe_source.hpp>
-
-#include <sar/core/files/npy.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,12 +2,12 @@
 #include "source_file.hpp"
 
 #include "support/thrown.hpp"
+#include "support/write_npy.hpp"
 
 #include <formats/open_source.hpp>
 #include <formats/text.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/core/files/npy.hpp>
 
 #include <doctest/doctest.h>
 
@@ -26,6 +26,7 @@ using sar::test::SourceFile;
 using sar::test::TemporaryDirectory;
 using sar::test::thrown_by_all;
 using sar::test::WholeSource;
+using sar::test::write_npy;
 
 namespace {
 

@@ -46,7 +46,7 @@ void add_layer_options(OptionTable& t, TrainOptions& o) {
             ->transform(number_from<double>(0, most_dropout))
             ->type_name("X"))
       .recorded([&m] { return m.input_dropout ? concat(*m.input_dropout) : std::string("as by default"); });
-  t.choice("--norm", m.norm, named(ModelDescription::norms()), "normalization between layers").recorded();
+  t.choice("--norm", m.norm, named(ModelDescription::norms), "normalization between layers").recorded();
   t.flag(
        "--batch-norm", [&m] { m.norm = "batch"; }, "--norm batch, over the nodes of all ranks")
       .excludes({"--norm"});
@@ -70,9 +70,9 @@ void add_layer_options(OptionTable& t, TrainOptions& o) {
          "residual connection: none, identity, linear, or the first layer with one")
       .default_text("none")
       .recorded();
-  t.choice("--jk", m.jk, named(ModelDescription::jks()), "final linear layer, of the outputs of layers")
+  t.choice("--jk", m.jk, named(ModelDescription::jks), "final linear layer, of the outputs of layers")
       .recorded();
-  std::vector<std::string> readouts = ModelDescription::readouts();
+  std::vector<std::string> readouts = ModelDescription::readouts;
   std::erase(readouts, "none");
   t.choice("--readout", m.readout, named(readouts), "--task graph: reduction over the nodes of a graph")
       .default_text("sum")
@@ -134,10 +134,10 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
   t.flag("--edge-features", o.edge_features, "--task graph, gin: messages have features of the edges")
       .read_with("--task graph and --model gin",
                  [&o] { return o.task.type == TaskType::graph && o.model.type == "gin"; });
-  t.choice("--gcn-norm", m.gcn_norm, named(ModelDescription::gcn_norms()),
+  t.choice("--gcn-norm", m.gcn_norm, named(ModelDescription::gcn_norms),
            "gcn: normalization; default: as --init-weights, or degrees")
       .for_models_with("gcn_norm", m)
-      .recorded([&m] { return m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm; });
+      .recorded([&m] { return m.gcn_norm.empty() ? ModelDescription::gcn_norms[0] : m.gcn_norm; });
   t.number("--num-bases", m.num_bases, "rgcn: matrices that the edge types share; 0: one for each type")
       .for_models_with("num_bases", m)
       .recorded();

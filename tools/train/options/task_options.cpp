@@ -182,7 +182,7 @@ void add_mace_options(OptionTable& t, ModelDescription& m) {
           if (value == std::pair(m.residual_first, m.density)) return std::string(name);
         return std::string();
       });
-  t.choice("--distance-transform", m.distance_transform, named(ModelDescription::distance_transforms()),
+  t.choice("--distance-transform", m.distance_transform, named(ModelDescription::distance_transforms),
            "mace: what the radial functions read in place of the distance")
       .for_models_with("distance_transform", m)
       .recorded();
@@ -255,10 +255,9 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   t.number("--num-basis", m.num_basis, "radial basis functions", 1, 1 << 16)
       .default_for(TaskType::potential, [&m] { m.num_basis = m.type == "mace" ? 8 : m.num_basis; })
       .recorded();
-  t.choice("--radial-basis", m.radial_basis, named(ModelDescription::radial_bases()),
-           "radial basis functions")
+  t.choice("--radial-basis", m.radial_basis, named(ModelDescription::radial_bases), "radial basis functions")
       .recorded();
-  t.choice("--cutoff-function", m.cutoff_function, named(ModelDescription::cutoff_functions()),
+  t.choice("--cutoff-function", m.cutoff_function, named(ModelDescription::cutoff_functions),
            "how messages vanish at the cutoff")
       .recorded();
   add_mace_options(t, m);

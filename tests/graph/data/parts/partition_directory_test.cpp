@@ -7,9 +7,9 @@
 #include "graph/data/dataset_files.hpp"
 #include "graph/data/typed_graph.hpp"
 #include "support/thrown.hpp"
+#include "support/write_npy.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy.hpp>
 #include <sar/graph/data/generators.hpp>
 
 #include <doctest/doctest.h>

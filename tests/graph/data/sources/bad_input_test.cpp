@@ -3,9 +3,9 @@
 /// Every defect of a dataset gives one clear sentence, the same InputError on every rank.
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
+#include "support/write_npy.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/load_dataset.hpp>
 

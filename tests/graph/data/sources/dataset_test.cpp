@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
+#include "support/write_npy.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/label_columns.hpp>
 #include <sar/graph/data/load_dataset.hpp>

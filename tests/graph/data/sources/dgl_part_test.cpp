@@ -2,8 +2,8 @@
 
 /// Damaged parts of DGL partitions: one clear sentence, the same InputError on every rank, no crash.
 #include "graph/data/parts/damaged_partition.hpp"
+#include "support/write_npy.hpp"
 
-#include <sar/core/files/npy.hpp>
 #include <sar/graph/data/dgl_file.hpp>
 
 #include <vector>
