@@ -57,8 +57,18 @@ class RoleFinder {
   [[nodiscard]] bool is_empty(Index column) const {
     return all_rows(column, [](std::string_view field) { return field.empty(); });
   }
+  /// Numbers and empty fields; with numbers, also words for missing ones, which are errors when they are
+  /// read.
   [[nodiscard]] bool has_numbers(Index column) const {
-    return all_rows(column, [](std::string_view field) { return field.empty() || to_number(field); });
+    bool has_number = false, has_word = false;
+    return all_rows(column,
+                    [&](std::string_view field) {
+                      const bool is_number = to_number(field).has_value();
+                      has_number = has_number || is_number;
+                      has_word = has_word || (!field.empty() && !is_number);
+                      return is_number || is_missing_field(field);
+                    }) &&
+           (has_number || !has_word);
   }
   /// Throws InputError for data that are no numbers because of their commas.
   void require_no_commas(Index column) const {
@@ -132,11 +142,15 @@ class RoleFinder {
   void find_ends_by_place() {
     for (Index c = 0; c < num_columns(); ++c) {
       if (c == source_ || c == target_ || is_row_number(c)) continue;
+      const ColumnRole role = has_names_ ? usual_role(columns_[c].name, false) : ColumnRole::ignored;
+      if (role == ColumnRole::weight || role == ColumnRole::split) continue;
       if (source_ < 0)
         source_ = c;
       else if (target_ < 0)
         target_ = c;
     }
+    require<InputError>(target_ >= 0 || num_columns() < 3,
+                        "the header does not say which columns are the two ", "nodes of an edge, ", cure);
     require<InputError>(source_ >= 0 && target_ >= 0, "there ", num_columns() == 1 ? "is " : "are ",
                         num_columns(), num_columns() == 1 ? " column" : " columns",
                         " in the first edge, expected two nodes (--separator says what stands between them)");
@@ -283,7 +297,10 @@ void find_node_roles(const SourceOptions& options, Index line, std::vector<Colum
     if (found.size() == 1) give(*found[0], role);
   }
   for_each_given([&](const RoleNames& role, const std::string& of) {
-    for (Column* column : candidates([&](const std::string&) { return of == "*"; })) give(*column, role);
+    const auto is_feature = [&](const std::string& name) {
+      return of == "*" && !name.empty() && !name.starts_with("Unnamed: ");  // row numbers of pandas
+    };
+    for (Column* column : candidates(is_feature)) give(*column, role);
   });
   if (std::ranges::count(columns, ColumnRole::key, &Column::role) != 1 ||
       std::ranges::count(columns, ColumnRole::labels, &Column::role) > 1)

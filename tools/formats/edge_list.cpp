@@ -312,9 +312,9 @@ double value_of(std::string_view field, Index column, ColumnRole role, const Edg
   const std::string_view text = unquoted(field);
   const bool is_split = role == ColumnRole::split;
   const bool may_miss = is_split || role == ColumnRole::labels;
-  const auto value = may_miss && text.empty() ? std::numeric_limits<double>::quiet_NaN()
-                     : is_split               ? to_part(text)
-                                              : number_or_flag(text);
+  const auto value = may_miss && is_missing_field(text) ? std::numeric_limits<double>::quiet_NaN()
+                     : is_split                         ? to_part(text)
+                                                        : number_or_flag(text);
   if (is_split && !value)
     throw LineError(line.number, "the split of the edge is ", in_quotes(field),
                     ", expected train, val or test");

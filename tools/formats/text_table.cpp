@@ -155,7 +155,8 @@ void append_numbers(const Column& column, std::string_view text, Index line, std
   }
   if (column.role == ColumnRole::split) {
     const auto part = is_missing_field(field) ? std::numeric_limits<double>::quiet_NaN() : to_part(field);
-    if (!part) refuse_field(column, field, line, "train, val or test");
+    if (!part || !(std::isnan(*part) || *part == -1 || *part == 0 || *part == 1 || *part == 2))
+      refuse_field(column, field, line, "train, val or test, or 0, 1, 2 or -1");
     return numbers.push_back(*part);
   }
   const auto value = number_or_flag(field);

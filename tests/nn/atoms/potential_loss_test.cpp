@@ -392,6 +392,13 @@ TEST_CASE("slope loss: a refused operation and wrong labels leave everything as 
   GATConv gat(3, 2, 1, gen);
   CHECK(refused([&](const auto& in) { return gat(graph, in[0]); }).find("of a dual variable") !=
         std::string::npos);
+  const Variable factor(Tensor::full({1}, 2), true);
+  CHECK_THROWS_AS((void)backward_slope_loss([&](const auto& in) { return gat(graph, in[0]); }, {x},
+                                            [&](const Variable& y, const std::vector<Variable>& slopes) {
+                                              return loss(y, slopes) * factor;
+                                            }),
+                  InputError);
+  CHECK(!factor.grad().defined());
   CHECK(refused([&](const auto& in) {
           return graph.update_all(fn::copy_u(in[0]), fn::max);
         }).find("the max of messages that are dual variables") != std::string::npos);

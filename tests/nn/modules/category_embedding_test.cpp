@@ -46,6 +46,9 @@ TEST_CASE("integers that are no categories") {
   CHECK(thrown<InputError>([&] {
           const CategoryEmbedding none({3, 0}, 4, gen);
         }) == "a CategoryEmbedding of 0 categories, expected 1 or more");
+  CHECK(thrown<InputError>([&] {
+          const CategoryEmbedding none({3, Index{1} << 31}, 1, gen);
+        }) == "a CategoryEmbedding of more than 2147483647 categories, the last column has 2147483648");
   CHECK(thrown<InputError>([&] { const CategoryEmbedding none({3}, 0, gen); }) ==
         "a CategoryEmbedding of width 0, expected 1 or more");
 }

@@ -129,6 +129,8 @@ TEST_CASE("widths that make no layer are refused") {
   CHECK_THROWS_AS(Linear(0, 3, gen), InputError);
   CHECK_THROWS_AS(GraphConv(4, 3, gen, {.weight = false}), InputError);
   CHECK_THROWS_AS(SAGEConv({4, 3}, 2, gen, {.aggregator = SAGEAggregator::gcn}), InputError);
+  const auto streams = gen.num_streams();
   CHECK_THROWS_AS(Dropout(1.0, gen), InputError);
+  CHECK(gen.num_streams() == streams);
   CHECK_THROWS_AS(Dropout(-0.1, gen), InputError);
 }

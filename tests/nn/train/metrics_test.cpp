@@ -149,6 +149,8 @@ TEST_CASE("metrics of nothing are not numbers, and what does not count changes n
   const std::vector<std::uint8_t> two{1, 1};
   CHECK(r2_score(values, same, two, world) == 1);
   CHECK(r2_score(Tensor::from({2, 1}, {4, 5}), same, two, world) == 0);
+  const Tensor tenths = Tensor::full({3, 1}, real(0.1)), fifths = Tensor::full({3, 1}, real(0.2));
+  CHECK(r2_score(fifths, tenths, std::vector<std::uint8_t>(3, 1), Communicator::self()) == 0);
   CHECK(std::isnan(mean_absolute_error(values, missing, two, world)));
   CHECK(std::isnan(r2_score(values, missing, two, world)));
   CHECK(std::isnan(

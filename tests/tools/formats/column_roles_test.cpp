@@ -72,6 +72,9 @@ TEST_CASE("names that do not decide are refused with the option that does") {
   for (const char* header : {"tail,head", "v,u", "j,i", "node2,node1", "film,customer",
                              "source_id,source_name", "user,follower", "col,row"})
     CHECK_MESSAGE((has(error(std::string(header) + "\n1,0\n2,0\n"), "expected --columns source=")), header);
+  CHECK(has(error("id,parent,weight\n1,0,3\n2,0,1\n"),
+            "does not say which columns are the two nodes of an edge"));
+  CHECK(has(error("source,target,weight\n0,1,0.5\n1,2,NA\n"), "line 3: "));
   CHECK(has(error("src,dst,from,to\n0,1,5,6\n"), "columns 1 and 3 are called 'src' and 'from'"));
   CHECK(read("tail,head\n1,0\n2,0\n", columns({{"source", "head"}, {"target", "tail"}})).edges ==
         Edges{{0, 1}, {0, 2}});

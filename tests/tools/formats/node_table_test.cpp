@@ -244,6 +244,18 @@ TEST_CASE("lists of features in JSON: indices of those that are set, or values")
   CHECK(told.read().node_data.at("features").size() == 20);
 }
 
+TEST_CASE("words for a missing label among numbers, and row numbers of pandas, which are no feature") {
+  const Communicator comm = Communicator::world();
+  for (const char* word : {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null", "nan", "None"}) {
+    Tables tables(comm, concat(",id,x,label\n0,0,1,0\n1,1,2,10\n2,2,3,2\n3,3,4,", word, "\n4,4,5,2\n"));
+    tables.columns({{"features", "*"}});
+    const WholeSource whole = tables.read();
+    CHECK_MESSAGE(whole.node_data.at("labels")[2] == 2, word);
+    CHECK_MESSAGE(whole.node_data.at("labels")[1] == 10, word);
+    CHECK_MESSAGE((whole.node_data.at("features") == std::vector<double>{1, 2, 3, 4, 5}), word);
+  }
+}
+
 TEST_CASE("each wrong key and field of a table is one sentence with its line") {
   const Communicator comm = Communicator::world();
   const auto replaced = [](const std::string& from, const std::string& to) {
@@ -282,7 +294,13 @@ TEST_CASE("each wrong key and field of a table is one sentence with its line") {
         "the one that has the nodes, expected --node-columns key=COLUMN");
   Tables parts(comm, replaced("train,1\n", "tests,1\n"));
   parts.columns({{"key", "new_id"}, {"split", "part"}});
-  CHECK(parts.error() == "nodes.csv: line 5: column 'part' is 'tests', expected train, val or test");
+  CHECK(parts.error() ==
+        "nodes.csv: line 5: column 'part' is 'tests', expected train, val or test, or 0, 1, 2 or -1");
+  for (const char* wrong : {"3", "0.5", "7"}) {
+    Tables folds(comm, concat("id,split\n0,0\n1,1\n2,2\n3,-1\n4,", wrong, "\n"));
+    CHECK(folds.error() == concat("nodes.csv: line 6: column 'split' is '", wrong,
+                                  "', expected train, val or test, or 0, 1, 2 or -1"));
+  }
   Tables twice(comm, table_text, R"({"0": [1], "1": [1, 2], "2": [], "3": [], "4": []})");
   twice.columns({{"key", "new_id"}, {"features", "days"}});
   CHECK(twice.error() == "x.json: node data features are in nodes.csv, too, expected them once");

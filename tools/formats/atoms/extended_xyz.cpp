@@ -121,6 +121,11 @@ std::vector<Property> properties_of(const std::string& value) {
     properties.push_back({name, std::string(parts[i + 1]), first, static_cast<std::size_t>(*columns)});
     first += properties.back().columns;
   }
+  // atomic numbers, as ASE writes them
+  const auto numbers = std::ranges::find(properties, "Z", &Property::name);
+  if (numbers != properties.end() &&
+      std::ranges::find(properties, "species", &Property::name) == properties.end())
+    numbers->name = "species";
   const auto require_column = [&](const char* name, std::size_t columns) {
     const auto found = std::ranges::find(properties, name, &Property::name);
     require<InputError>(found != properties.end() && found->columns == columns, "Properties is ",
