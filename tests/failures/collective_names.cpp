@@ -134,6 +134,7 @@ std::map<std::string, std::string> internal_names() {
                            "graph/data/graph_steps.hpp number_nodes",
                            "graph/data/graph_steps.hpp send_edges",
                            "graph/data/graph_steps.hpp drop_edges",
+                           "graph/data/columns.hpp for_each_range",
                            "graph/data/columns.hpp read_columns",
                            "graph/data/columns.hpp is_sparse_field",
                            "graph/data/columns.hpp read_sparse",

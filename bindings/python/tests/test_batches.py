@@ -312,4 +312,4 @@ def test_edges_and_clusters_that_do_not_fit():
         sar.EdgeDataLoader(graph, None, sar.NeighborSampler([2]), negatives=None)
     graph = sar.Graph(([0, 1], [1, 0]), 2)
     with pytest.raises(sar.InputError, match="a cluster is 4294967296"):
-        sar.ClusterLoader(graph, graph.local_rows(np.array([0, 2**32])))
+        sar.ClusterLoader(graph, clusters=graph.local_rows(np.array([0, 2**32])))
