@@ -243,7 +243,7 @@ def from_mace(model: Any, head: str | None = None) -> tuple[dict[str, Any], Arra
     _require(type(last).__name__ == "NonLinearReadoutBlock", f"the last readout {type(last).__name__}", "NonLinearReadoutBlock")
     first, second = _linear(last.linear_1, "readout")[0], _linear(last.linear_2, "readout")[0]
     gate = last.non_linearity.acts[0]
-    gate_name = "None" if gate is None else gate.f.__name__
+    gate_name = gate.f.__name__ if hasattr(gate, "f") else "None"
     _require(gate_name == "silu", f"the gate {gate_name}", "silu")
     width = len(first) // len(heads)
     mine = slice(chosen * width, (chosen + 1) * width)
