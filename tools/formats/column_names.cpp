@@ -174,6 +174,10 @@ std::pair<Index, Index> find_end_names(const std::vector<std::string_view>& name
     const auto [source, target, is_certain] = found[0];
     if (!is_certain && target < source)
       refuse(target, source, ", which does not say for sure which is the source");
+    const auto is_row_number = [](std::string_view name) { return is_row_number_name(name); };
+    if (!is_certain &&
+        (target != source + 1 || !std::all_of(names.begin(), names.begin() + source, is_row_number)))
+      refuse(source, target, ", which does not say for sure that they are the two nodes of an edge");
     return {source, target};
   }
   const auto sources = single_ends(known, &EndNames::source),

@@ -72,6 +72,12 @@ TEST_CASE("names that do not decide are refused with the option that does") {
   for (const char* header : {"tail,head", "v,u", "j,i", "node2,node1", "film,customer",
                              "source_id,source_name", "user,follower", "col,row"})
     CHECK_MESSAGE((has(error(std::string(header) + "\n1,0\n2,0\n"), "expected --columns source=")), header);
+  for (const char* header :
+       {"person,contact,start,end", "from_station,to_station,t1,t2", "paper,reference,x1,x2"})
+    CHECK_MESSAGE(has(error(std::string(header) + "\n1,2,100,110\n2,3,120,130\n"),
+                      "does not say for sure that they are the two nodes of an edge"),
+                  header);
+  CHECK((read("id,x,y\n7,0,1\n8,0,2\n").edges == Edges{{0, 1}, {0, 2}}));
   CHECK(has(error("id,parent,weight\n1,0,3\n2,0,1\n"),
             "does not say which columns are the two nodes of an edge"));
   CHECK(has(error("source,target,weight\n0,1,0.5\n1,2,NA\n"), "line 3: "));
