@@ -299,8 +299,8 @@ def _check_ends(ids, num_nodes, what):
 
 
 def _remaining_loops(comm, src, dst, nodes):
-    """Collective with `nodes`, those of this rank; without, the edges are those of all ranks. The edges but the loops that a later one
-    of their node replaces, on any rank, and the nodes that have a loop."""
+    """Returns the positions of the edges that stay, and the nodes that have a loop. Of the loops of a node the last one stays: that of the
+    highest rank, and there the last in the list. Collective if `nodes` are given, those of this rank; without, all ranks have the same edges."""
     own = np.flatnonzero(src == dst)
     of_node, first = np.unique(src[own][::-1], return_index=True)
     last = own[::-1][first]
@@ -372,7 +372,8 @@ class Graph(HostGraph):
 
     add_reverse_edges adds (v, u) for each edge (u, v), with its weight, so that a self loop is there twice; then
     add_self_loops adds (v, v) for each node, with weight 1. With "remaining", each node has one loop: the last one that is given,
-    otherwise an added one (PyG's add_remaining_self_loops). Edge ids count the edges in this order. These, edge_weight and edge_ids are for a graph without types. Options are those of set_options(). Raises
+    otherwise an added one (PyG's add_remaining_self_loops). Edge ids count the edges in this order. These, edge_weight and
+    edge_ids are for a graph without types. Options are those of set_options(). Raises
     InputError or ShapeError on all ranks for edges between other nodes, arrays of different lengths and ranks with
     different whole graphs.
 

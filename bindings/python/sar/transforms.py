@@ -90,7 +90,8 @@ def reverse(graph):
 
 
 def add_reverse_edges(graph):
-    """Collective. The graph with (v, u) beside each edge (u, v) of two nodes, with its weight and fields (dgl.add_reverse_edges).
+    """Collective. The graph with (v, u) beside each edge (u, v) that is no self loop, with its weight and fields
+    (dgl.add_reverse_edges).
 
         >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
         >>> sar.add_reverse_edges(graph).num_edges()
