@@ -119,6 +119,8 @@ struct ModelDescription {
   /// Returns the same with the widths of some data.
   [[nodiscard]] ModelDescription with_widths(Index in, Index out) const;
 
+  /// Returns whether layers have a batch norm; gin has one inside.
+  [[nodiscard]] bool has_batch_norm() const { return norm == "batch" || type == "gin"; }
   /// Returns whether covalent_radii are read.
   [[nodiscard]] bool reads_radii() const { return distance_transform != "none" || zbl_power > 0; }
 

@@ -150,7 +150,7 @@ class RoleFinder {
         target_ = c;
     }
     require<InputError>(target_ >= 0 || num_columns() < 3,
-                        "the header does not say which columns are the two ", "nodes of an edge, ", cure);
+                        "the header does not say which columns are the two nodes of an edge, ", cure);
     require<InputError>(source_ >= 0 && target_ >= 0, "there ", num_columns() == 1 ? "is " : "are ",
                         num_columns(), num_columns() == 1 ? " column" : " columns",
                         " in the first edge, expected two nodes (--separator says what stands between them)");

@@ -98,8 +98,7 @@ bool NodeSteps::counts(const Batch& batch) const {
   const ModelDescription& d = model_.description();
   const bool normalizes_last = d.type == "gin" || d.jk != "none";
   const Index last = d.layers - (normalizes_last ? 1 : 2), graphs = std::ssize(batch.blocks);
-  const bool normalizes = (d.norm == "batch" || d.type == "gin") && last >= 0 && graphs > 0;
-  if (normalizes &&
+  if (d.has_batch_norm() && last >= 0 && graphs > 0 &&
       batch.blocks[static_cast<std::size_t>(std::min(last, graphs - 1))].num_global_dst_nodes() < 2)
     return false;
   return LabelSteps::counts(batch);
@@ -144,7 +143,7 @@ bool SampleSteps::counts(const Batch& batch) const {
   const ModelDescription& d = model_.description();
   Index nodes = 0;
   for (const Index i : batch.rows) nodes += g_.samples->samples->num_nodes(i);
-  if ((d.norm == "batch" || d.type == "gin") && comm_.all_reduce(nodes) < 2) return false;
+  if (d.has_batch_norm() && comm_.all_reduce(nodes) < 2) return false;
   return LabelSteps::counts(batch);
 }
 

@@ -159,7 +159,7 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
       " nodes and ", most_edges, " edges a rank");
   if (!loaded.types.empty()) say(comm_, loaded.types);
   say(comm_, model);
-  if (o.mfg && (loaded.model.norm == "batch" || loaded.model.type == "gin"))
+  if (o.mfg && loaded.model.has_batch_norm())
     say(comm_, "--mfg: ", loaded.model.norm == "batch" ? "batch norm" : "the batch norm inside gin",
         " takes the mean and variance of the nodes that the training nodes or edges depend on, not of all "
         "nodes: this is another training than without --mfg");

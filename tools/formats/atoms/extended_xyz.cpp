@@ -121,7 +121,7 @@ std::vector<Property> properties_of(const std::string& value) {
     properties.push_back({name, std::string(parts[i + 1]), first, static_cast<std::size_t>(*columns)});
     first += properties.back().columns;
   }
-  // atomic numbers, as ASE writes them
+  // atomic numbers alone, which ASE reads, too
   const auto numbers = std::ranges::find(properties, "Z", &Property::name);
   if (numbers != properties.end() &&
       std::ranges::find(properties, "species", &Property::name) == properties.end())

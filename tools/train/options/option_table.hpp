@@ -33,13 +33,25 @@ class OptionRow {
   // On the command line:
 
   /// --help shows the option, not only --help-all.
-  OptionRow& common() { return is_common_ = true, *this; }
+  OptionRow& common() {
+    is_common_ = true;
+    return *this;
+  }
   /// "LIST": stands for the value in the help text.
-  OptionRow& form(const std::string& text) { return option_->option_text(text), *this; }
+  OptionRow& form(const std::string& text) {
+    option_->option_text(text);
+    return *this;
+  }
   /// The default value that the help text shows.
-  OptionRow& default_text(const std::string& text) { return option_->default_str(text), *this; }
+  OptionRow& default_text(const std::string& text) {
+    option_->default_str(text);
+    return *this;
+  }
   /// The option is refused without `other`, which has a row above.
-  OptionRow& needs(const std::string& other) { return option_->needs(other), *this; }
+  OptionRow& needs(const std::string& other) {
+    option_->needs(other);
+    return *this;
+  }
   /// The option is refused beside each of the others, which have rows above.
   OptionRow& excludes(const std::vector<std::string>& others) {
     for (const std::string& other : others) option_->excludes(other);
@@ -47,33 +59,48 @@ class OptionRow {
   }
   /// Calls `set` if the option is not given and this is the task.
   OptionRow& default_for(TaskType task, const std::function<void()>& set) {
-    return defaults_.emplace_back(task, set), *this;
+    defaults_.emplace_back(task, set);
+    return *this;
   }
 
   // Where it is read:
 
   /// Only these tasks read the option. Without it, the tasks of the row's group do.
-  OptionRow& for_tasks(const std::vector<TaskType>& tasks) { return tasks_ = tasks, *this; }
+  OptionRow& for_tasks(const std::vector<TaskType>& tasks) {
+    tasks_ = tasks;
+    return *this;
+  }
   /// Refuses the option unless the condition holds: "--patience: needs --schedule plateau".
   OptionRow& read_with(const std::string& what, const Condition& holds) {
-    return rules_.push_back({[holds] { return !holds(); }, "needs " + what}), *this;
+    rules_.push_back({[holds] { return !holds(); }, "needs " + what});
+    return *this;
   }
   /// Refuses the option if the condition holds: "--halo-cache-bytes: cannot be combined with --pre-linear".
   OptionRow& not_with(const std::string& what, const Condition& holds) {
-    return rules_.push_back({holds, "cannot be combined with " + what}), *this;
+    rules_.push_back({holds, "cannot be combined with " + what});
+    return *this;
   }
   /// Refuses the option unless the model reads this key of a ModelDescription.
   OptionRow& for_models_with(const std::string& key, const ModelDescription& model);
   /// The option describes files in formats of other libraries.
-  OptionRow& for_graph_files() { return is_for_graph_files_ = true, *this; }
+  OptionRow& for_graph_files() {
+    is_for_graph_files_ = true;
+    return *this;
+  }
 
   // What a checkpoint records:
 
   /// Sets how the value is written; empty: words() leave the option out. A flag is 0, 1, or 1 with a text.
-  OptionRow& as_text(Text text) { return text_ = std::move(text), *this; }
+  OptionRow& as_text(Text text) {
+    text_ = std::move(text);
+    return *this;
+  }
   /// Results depend on the option: a checkpoint records it under its name. An option that is recorded under
   /// the name of another is a word of the text of that row: OptionTable::words().
-  OptionRow& recorded() { return is_recorded_ = true, *this; }
+  OptionRow& recorded() {
+    is_recorded_ = true;
+    return *this;
+  }
   OptionRow& recorded(Text text) { return as_text(std::move(text)).recorded(); }
 
   // For the loops:
