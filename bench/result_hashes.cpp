@@ -179,6 +179,7 @@ void for_each_layer(Generator& gen, const Test& test) {
     return m(g, i.x, RowIds(std::span<const Index>(i.kinds)), i.types);
   });
   test("gat residual of x", GATConv(20, 5, 4, gen, {.residual = true}), plain);
+  test("sage lstm", SAGEConv(20, 24, gen, {.aggregator = SAGEAggregator::lstm}), plain);
 }
 
 /// Three steps on the sum of the squares of the result.

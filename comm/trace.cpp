@@ -26,8 +26,8 @@ Trace::Trace(const Communicator& comm, std::string path) : comm_(comm), path_(st
   }
 }
 
-Trace::~Trace() {
-  if (!running_) return;
+void Trace::end() noexcept {
+  if (!std::exchange(running_, false)) return;
   stop_trace();
   if (is_fork()) return;
   (void)write_trace(mpi_runs() ? comm_.handle() : MPI_COMM_NULL, comm_.rank(), comm_.size(), path_,

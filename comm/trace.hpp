@@ -39,9 +39,11 @@ class Trace : NonCopyable {
   /// Collective. Starts a trace. Throws InputError, the same on every rank, if `path` is not writable or a
   /// trace runs already.
   Trace(const Communicator& comm, std::string path);
-  /// If write() was not called, writes the trace and ignores errors. It waits some seconds for missing ranks,
-  /// then writes the events of the others. A rank that does not reach rank 0 writes `path`.rankN.
-  ~Trace();
+  ~Trace() { end(); }
+  /// Local. If write() was not called, writes the trace and ignores errors, as after an exception. It waits
+  /// some seconds for missing ranks, then writes the events of the others. A rank that does not reach rank 0
+  /// writes `path`.rankN.
+  void end() noexcept;
 
   /// Collective. Ends the trace; rank 0 writes it to `path`, which appears when it is complete. Throws
   /// InputError, the same on every rank, if that fails.

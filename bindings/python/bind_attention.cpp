@@ -67,7 +67,7 @@ void bind_attention(Definitions& module) {
       },
       "in_feats"_a, "out_feats"_a, "num_heads"_a, "feat_drop"_a = 0.0, "attn_drop"_a = 0.0,
       "negative_slope"_a = 0.2, "residual"_a = false, "activation"_a = nb::none(), "bias"_a = true,
-      remembered);
+      remembered, restoring);
   attention_calls(gat, "edge_weight"_a = nb::none());
 
   nb::class_<GATv2Conv, Module> gatv2(module, "GATv2Conv",
@@ -88,7 +88,7 @@ void bind_attention(Definitions& module) {
       },
       "in_feats"_a, "out_feats"_a, "num_heads"_a, "feat_drop"_a = 0.0, "attn_drop"_a = 0.0,
       "negative_slope"_a = 0.2, "residual"_a = false, "activation"_a = nb::none(), "bias"_a = true,
-      "share_weights"_a = false, remembered);
+      "share_weights"_a = false, remembered, restoring);
   plain_attention_calls(gatv2);
 
   nb::class_<DotGatConv, Module> dot(module, "DotGatConv", "dgl.nn.DotGatConv: [nodes, heads, out_feats].");
@@ -97,7 +97,7 @@ void bind_attention(Definitions& module) {
       [](DotGatConv* self, const Widths& in_feats, Index out_feats, Index num_heads) {
         new (self) DotGatConv(widths_of(in_feats), out_feats, num_heads, *generator());
       },
-      "in_feats"_a, "out_feats"_a, "num_heads"_a, remembered);
+      "in_feats"_a, "out_feats"_a, "num_heads"_a, remembered, restoring);
   plain_attention_calls(dot);
 
   nb::class_<AGNNConv, Module>(module, "AGNNConv", "dgl.nn.AGNNConv (arXiv 1803.03735).")
@@ -106,7 +106,7 @@ void bind_attention(Definitions& module) {
           [](AGNNConv* self, double init_beta, bool learn_beta) {
             new (self) AGNNConv(static_cast<real>(init_beta), learn_beta);
           },
-          "init_beta"_a = 1.0, "learn_beta"_a = true, remembered)
+          "init_beta"_a = 1.0, "learn_beta"_a = true, remembered, restoring)
       .def(
           "__call__",
           [](const AGNNConv& self, const Graph& graph, const Features& feat) {
@@ -130,8 +130,8 @@ void bind_attention(Definitions& module) {
         new (self) EdgeGATConv(widths_of(in_feats), edge_feats, out_feats, num_heads, *generator(), options);
       },
       "in_feats"_a, "edge_feats"_a, "out_feats"_a, "num_heads"_a, "feat_drop"_a = 0.0, "attn_drop"_a = 0.0,
-      "negative_slope"_a = 0.2, "residual"_a = true, "activation"_a = nb::none(), "bias"_a = true,
-      remembered);
+      "negative_slope"_a = 0.2, "residual"_a = true, "activation"_a = nb::none(), "bias"_a = true, remembered,
+      restoring);
   attention_calls(edge_gat, "edge_feats"_a = nb::none());
 
   nb::class_<TransformerConv, Module> transformer(module, "TransformerConv",
@@ -149,7 +149,8 @@ void bind_attention(Definitions& module) {
         new (self) TransformerConv(widths_of(in_channels), out_channels, heads, *generator(), options);
       },
       "in_channels"_a, "out_channels"_a, "heads"_a = 1, "concat"_a = true, "beta"_a = false,
-      "dropout"_a = 0.0, "edge_dim"_a = nb::none(), "bias"_a = true, "root_weight"_a = true, remembered);
+      "dropout"_a = 0.0, "edge_dim"_a = nb::none(), "bias"_a = true, "root_weight"_a = true, remembered,
+      restoring);
   attention_calls(transformer, "edge_feats"_a = nb::none());
 
   nb::class_<HGTConv, Module>(module, "HGTConv",
@@ -162,7 +163,7 @@ void bind_attention(Definitions& module) {
                                {.dropout = dropout, .use_norm = use_norm});
           },
           "in_size"_a, "head_size"_a, "num_heads"_a, "num_ntypes"_a, "num_etypes"_a, "dropout"_a = 0.2,
-          "use_norm"_a = false, remembered)
+          "use_norm"_a = false, remembered, restoring)
       .def(
           "__call__",
           [](HGTConv& self, const Graph& graph, const Variable& x, nb::handle ntypes, nb::handle etypes) {

@@ -42,7 +42,7 @@ void bind_communicator(Definitions& module) {
             require<InputError>(nb::hasattr(comm, "py2f"), "a communicator given as ",
                                 nb::cast<std::string>(nb::repr(comm)), ", expected one of mpi4py");
             const auto handle = nb::cast<int>(comm.attr("py2f")());
-            new (self) Communicator(MPI_Comm_f2c(static_cast<MPI_Fint>(handle)));
+            compute([&] { new (self) Communicator(MPI_Comm_f2c(static_cast<MPI_Fint>(handle))); });
           },
           "comm"_a = nb::none(), "Collective. Duplicates a communicator of mpi4py; None: that of all ranks.")
       .def_static(
@@ -133,7 +133,9 @@ void bind_communicator(Definitions& module) {
       .def(
           "__exit__",
           [](Trace& self, nb::handle type, nb::handle, nb::handle) {
-            if (type.is_none()) compute([&] { self.write(); });
+            if (type.is_none()) return compute([&] { self.write(); });
+            const nb::gil_scoped_release released;
+            self.end();
           },
           "type"_a.none(), "value"_a.none(), "traceback"_a.none());
 

@@ -60,7 +60,7 @@ void pooling(Definitions& module, const char* name) {
   using namespace nb::literals;
   nb::class_<P, Module>(module, name, "A row for the whole graph, or for each graph of a batch.")
       .def(
-          "__init__", [](P* self) { new (self) P; }, remembered)
+          "__init__", [](P* self) { new (self) P; }, remembered, restoring)
       .def(
           "__call__",
           [](const P& self, const BatchedGraph& graph, const Variable& feat) {
@@ -93,7 +93,7 @@ void bind_convs(Definitions& module) {
         new (self) SAGEConv(widths_of(in_feats), out_feats, *generator(), options);
       },
       "in_feats"_a, "out_feats"_a, "aggregator_type"_a = "mean", "feat_drop"_a = 0.0, "bias"_a = true,
-      "cached"_a = false, remembered);
+      "cached"_a = false, remembered, restoring);
   weighted_call<SAGEConv, Features>(sage);
 
   nb::class_<GraphConv, Module> gcn(
@@ -107,7 +107,7 @@ void bind_convs(Definitions& module) {
         new (self) GraphConv(in_feats, out_feats, *generator(), options);
       },
       "in_feats"_a, "out_feats"_a, "norm"_a = "both", "weight"_a = true, "bias"_a = true, "cached"_a = false,
-      remembered);
+      remembered, restoring);
   weighted_call<GraphConv, Variable>(gcn);
 
   nb::class_<GINConv, Module> gin(module, "GINConv", "dgl.nn.GINConv (arXiv 1810.00826).");
@@ -122,7 +122,7 @@ void bind_convs(Definitions& module) {
         new (self) GINConv(row_function_of(apply_func, "apply_func"), options);
       },
       "apply_func"_a = nb::none(), "aggregator_type"_a = "sum", "init_eps"_a = 0.0, "learn_eps"_a = false,
-      "cached"_a = false, remembered);
+      "cached"_a = false, remembered, restoring);
   weighted_call<GINConv, Features>(gin);
 
   nb::class_<GINEConv, Module> gine(module, "GINEConv",
@@ -139,7 +139,7 @@ void bind_convs(Definitions& module) {
           new (self) GINEConv(std::move(function), options);
       },
       "apply_func"_a = nb::none(), "init_eps"_a = 0.0, "learn_eps"_a = false, "in_feats"_a = 0,
-      "edge_dim"_a = 0, remembered);
+      "edge_dim"_a = 0, remembered, restoring);
   edge_call(gine);
 
   nb::class_<EdgeConv, Module>(module, "EdgeConv", "dgl.nn.EdgeConv (arXiv 1801.07829).")
@@ -148,7 +148,7 @@ void bind_convs(Definitions& module) {
           [](EdgeConv* self, Index in_feat, Index out_feat) {
             new (self) EdgeConv(in_feat, out_feat, *generator());
           },
-          "in_feat"_a, "out_feat"_a, remembered)
+          "in_feat"_a, "out_feat"_a, remembered, restoring)
       .def(
           "__call__",
           [](const EdgeConv& self, const Graph& graph, const Features& feat) {
@@ -162,7 +162,7 @@ void bind_convs(Definitions& module) {
         [](CFConv* self, Index node_in_feats, Index edge_in_feats, Index hidden_feats, Index out_feats) {
           new (self) CFConv(node_in_feats, edge_in_feats, hidden_feats, out_feats, *generator());
         },
-        "node_in_feats"_a, "edge_in_feats"_a, "hidden_feats"_a, "out_feats"_a, remembered)
+        "node_in_feats"_a, "edge_in_feats"_a, "hidden_feats"_a, "out_feats"_a, remembered, restoring)
       .def(
           "__call__",
           [](const CFConv& self, const Graph& graph, const Variable& feat, const Variable& edge_feats) {
@@ -182,8 +182,18 @@ void bind_convs(Definitions& module) {
                           *generator(), options);
       },
       "in_feats"_a, "out_feats"_a, "edge_func"_a, "aggregator_type"_a = "mean", "residual"_a = false,
-      "bias"_a = true, remembered);
-  edge_call(nn);
+      "bias"_a = true, remembered, restoring);
+  nn.def(
+      "__call__",
+      [](const NNConv& self, const Graph& graph, const Features& feat, const Variable& edge_feats) {
+        return compute([&] {
+          const MessageScope of_edge_func;
+          return self(one_at_a_time(graph), features_of(feat), edge_feats);
+        });
+      },
+      "graph"_a, "feat"_a, "edge_feats"_a,
+      "Collective. edge_func is called for some edges at a time, in the backward pass again: it has no "
+      "dropout.");
 
   nb::class_<APPNPConv, Module> appnp(module, "APPNPConv", "dgl.nn.APPNPConv (arXiv 1810.05997).");
   appnp.def(
@@ -191,7 +201,7 @@ void bind_convs(Definitions& module) {
       [](APPNPConv* self, int k, double alpha, double edge_drop, bool cached) {
         new (self) APPNPConv(k, alpha, *generator(), edge_drop, cached);
       },
-      "k"_a, "alpha"_a, "edge_drop"_a = 0.0, "cached"_a = false, remembered);
+      "k"_a, "alpha"_a, "edge_drop"_a = 0.0, "cached"_a = false, remembered, restoring);
   weighted_call<APPNPConv, Variable>(appnp);
 
   nb::class_<TAGConv, Module> tag(module, "TAGConv", "dgl.nn.TAGConv (arXiv 1710.10370).");
@@ -200,7 +210,7 @@ void bind_convs(Definitions& module) {
       [](TAGConv* self, Index in_feats, Index out_feats, int k, bool bias, bool cached) {
         new (self) TAGConv(in_feats, out_feats, *generator(), {.k = k, .bias = bias, .cached = cached});
       },
-      "in_feats"_a, "out_feats"_a, "k"_a = 2, "bias"_a = true, "cached"_a = false, remembered);
+      "in_feats"_a, "out_feats"_a, "k"_a = 2, "bias"_a = true, "cached"_a = false, remembered, restoring);
   weighted_call<TAGConv, Variable>(tag);
 
   nb::class_<SGConv, Module> sg(module, "SGConv", "dgl.nn.SGConv (arXiv 1902.07153).");
@@ -209,7 +219,7 @@ void bind_convs(Definitions& module) {
       [](SGConv* self, Index in_feats, Index out_feats, int k, bool cached, bool bias) {
         new (self) SGConv(in_feats, out_feats, *generator(), {.k = k, .bias = bias, .cached = cached});
       },
-      "in_feats"_a, "out_feats"_a, "k"_a = 1, "cached"_a = false, "bias"_a = true, remembered);
+      "in_feats"_a, "out_feats"_a, "k"_a = 1, "cached"_a = false, "bias"_a = true, remembered, restoring);
   weighted_call<SGConv, Variable>(sg);
 
   nb::class_<RelGraphConv, Module>(module, "RelGraphConv", "dgl.nn.RelGraphConv (arXiv 1703.06103).")
@@ -230,7 +240,7 @@ void bind_convs(Definitions& module) {
           },
           "in_feat"_a, "out_feat"_a, "num_rels"_a, "regularizer"_a = nb::none(), "num_bases"_a = nb::none(),
           "bias"_a = true, "self_loop"_a = true, "dropout"_a = 0.0, "layer_norm"_a = false,
-          "activation"_a = nb::none(), remembered)
+          "activation"_a = nb::none(), remembered, restoring)
       .def(
           "__call__",
           [](RelGraphConv& self, const Graph& graph, const Variable& feat, nb::handle etypes,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/graph/message/attention.hpp>
@@ -69,6 +70,22 @@ void bind_functions(Definitions& module) {
       },
       "x"_a, "weight"_a, "bias"_a = nb::none(),
       "Local. x weight^T + bias: x [rows, in], weight [out, in], bias [out] -> [rows, out].");
+  module.def(
+      "embedding",
+      [](nb::handle ids, const Variable& weight) {
+        const nb::object array = array_of(ids, "ids");
+        const Ids rows(array.attr("reshape")(-1), "ids");
+        std::vector<Index> extents = nb::cast<std::vector<Index>>(array.attr("shape"));
+        require<ShapeError>(weight.shape().dims() == 2, "embedding: a weight of shape ", weight.shape(),
+                            ", expected [rows, width]");
+        extents.push_back(weight.shape()[1]);
+        return compute(
+            [&] { return reshape(gather_shared_rows(weight, rows.rows()), Shape(std::move(extents))); });
+      },
+      "ids"_a, "weight"_a,
+      "Local. Rows of a matrix that all ranks have: weight[ids] [*ids.shape, width]. The matrix's gradient "
+      "is "
+      "the sum over all ids, in sar.reproducible() over those of all ranks.");
   module.def("matmul", computing(&matmul), "a"_a, "b"_a,
              "Local. The product of the matrices a [n, k] and b [k, m].");
   module.def(

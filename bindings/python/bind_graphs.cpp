@@ -43,13 +43,6 @@ MessageFunction message_of(nb::callable function) {
   };
 }
 
-Graph one_at_a_time(Graph graph) {
-  GraphOptions options = graph.options();
-  options.serial_messages = true;
-  graph.set_options(options);
-  return graph;
-}
-
 Message built_in(const std::string& op, const std::string& lhs, const std::string& rhs,
                  std::optional<Variable> u, std::optional<Variable> v, std::optional<Variable> e) {
   return {.op = choice(message_op_names, op, "op"),

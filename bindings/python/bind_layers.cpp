@@ -39,7 +39,7 @@ void bind_layers(Definitions& module) {
           [](Linear* self, Index in_features, Index out_features, bool bias) {
             new (self) Linear(in_features, out_features, *generator(), bias);
           },
-          "in_features"_a, "out_features"_a, "bias"_a = true, remembered)
+          "in_features"_a, "out_features"_a, "bias"_a = true, remembered, restoring)
       .def(
           "__call__", [](const Linear& self, const Variable& x) { return compute([&] { return self(x); }); },
           "x"_a)
@@ -58,7 +58,7 @@ void bind_layers(Definitions& module) {
             new (self) MLP(in_feats, hidden_feats, out_feats, *generator(), options);
           },
           "in_feats"_a, "hidden_feats"_a, "out_feats"_a, "hidden_layers"_a = 1, "activation"_a = nb::none(),
-          "layer_norm"_a = false, remembered)
+          "layer_norm"_a = false, remembered, restoring)
       .def(
           "__call__", [](const MLP& self, const Variable& x) { return compute([&] { return self(x); }); },
           "x"_a);
@@ -68,7 +68,7 @@ void bind_layers(Definitions& module) {
           [](LayerNorm* self, Index features, double eps, bool affine) {
             new (self) LayerNorm(features, eps, affine);
           },
-          "normalized_shape"_a, "eps"_a = 1e-5, "elementwise_affine"_a = true, remembered)
+          "normalized_shape"_a, "eps"_a = 1e-5, "elementwise_affine"_a = true, remembered, restoring)
       .def(
           "__call__",
           [](const LayerNorm& self, const Variable& x) { return compute([&] { return self(x); }); }, "x"_a);
@@ -82,7 +82,7 @@ void bind_layers(Definitions& module) {
             new (self) DistributedBN1D(num_features, or_default(comm), options);
           },
           "num_features"_a, "eps"_a = 1e-5, "momentum"_a = 0.1, "affine"_a = true, "comm"_a = nb::none(),
-          remembered)
+          remembered, restoring)
       .def(
           "__call__",
           [](DistributedBN1D& self, const Variable& x) { return compute([&] { return self(x); }); }, "x"_a);
@@ -94,7 +94,7 @@ void bind_layers(Definitions& module) {
           [](CategoryEmbedding* self, std::vector<Index> sizes, Index width) {
             new (self) CategoryEmbedding(std::move(sizes), width, *generator());
           },
-          "sizes"_a, "width"_a, remembered)
+          "sizes"_a, "width"_a, remembered, restoring)
       .def(
           "__call__",
           [](const CategoryEmbedding& self, nb::handle categories) {
@@ -114,7 +114,7 @@ void bind_layers(Definitions& module) {
                               "torch.nn.Dropout; the draws are functions of the ids of rows.")
       .def(
           "__init__", [](Dropout* self, double p) { new (self) Dropout(p, *generator()); }, "p"_a = 0.5,
-          remembered)
+          remembered, restoring)
       .def_prop_ro("p", &Dropout::p)
       .def(
           "__call__",

@@ -27,7 +27,7 @@ void bind_models(Definitions& module) {
           [](GraphModel* self, const std::string& json, std::optional<Communicator> comm, bool cached) {
             new (self) GraphModel(ModelDescription::from_json(json), or_default(comm), *generator(), cached);
           },
-          "json"_a, "comm"_a = nb::none(), "cached"_a = false, remembered)
+          "json"_a, "comm"_a = nb::none(), "cached"_a = false, remembered, restoring)
       .def(
           "__call__",
           [](GraphModel& self, const Graph& graph, const Variable& feat,

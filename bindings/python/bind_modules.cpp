@@ -56,7 +56,11 @@ void load_state(Module& self, const nb::dict& state, bool strict) {
   for (const auto& [key, value] : state)
     require<InputError>(!strict || names.contains(nb::cast<std::string>(key)), "the state has '",
                         nb::cast<std::string>(key), "', which the module has not");
-  for (Entry& entry : entries) entry.to.copy_from(entry.from);
+  const Call call;
+  for (Entry& entry : entries) {
+    entry.to.save();
+    entry.to.copy_from(entry.from);
+  }
   for (auto& [named, value] : counters) *named.value = value;
 }
 

@@ -228,7 +228,12 @@ void load_state(PyOptimizer& self, const nb::dict& state) {
     rates = nb::cast<std::vector<double>>(given);
   require<InputError>(rates.size() == self.groups().size(), "the state has ", rates.size(),
                       " groups of parameters, the optimizer ", self.groups().size());
-  for (auto& [to, from] : copies) to.copy_from(from);
+  const Call call;
+  const Transaction transaction;  // of a rate that is refused
+  for (auto& [to, from] : copies) {
+    to.save();
+    to.copy_from(from);
+  }
   for (auto& [named, count] : counts) *named.value = count;
   for (std::size_t i = 0; i < rates.size(); ++i) self.group(i).optimizer->set_lr(rates[i]);
 }

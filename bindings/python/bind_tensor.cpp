@@ -233,7 +233,9 @@ nb::object values_of(const PyTensor& x) {
 /// Before values are written: all operations read them then. Sparse rows stay as they are.
 void prepare_write(PyTensor& x) {
   if (sparse_matrix(x.value) != nullptr) return;
-  before_write(x.value.value());  // which is no longer deferred
+  const Tensor& written = x.value.value();  // which is no longer deferred
+  before_write(written);
+  written.save();
 }
 
 /// The elements with these places in memory, as a tensor of this shape.
@@ -428,8 +430,10 @@ void bind_tensor(Definitions& module) {
             require<ShapeError>(!grad || grad->value.shape() == self.value.shape(), "a gradient of shape ",
                                 grad ? grad->value.shape() : Shape(), " for a tensor of shape ",
                                 self.value.shape());
-            self.value.zero_grad();
-            if (grad) self.value.gradient()->add(grad->value.value().clone());
+            if (grad)  // a sum over all ranks stays one
+              self.value.gradient()->replace(grad->value.value().clone());
+            else
+              self.value.zero_grad();
           },
           nb::for_setter(nb::arg("grad").none()),
           nb::for_setter(nb::sig("def grad(self, grad: Tensor | None, /) -> None")),
@@ -541,6 +545,7 @@ void bind_tensor(Definitions& module) {
             require<InputError>(sparse_matrix(self.value) == nullptr,
                                 "copy_() to sparse rows, expected a tensor of dense rows: x.clone()");
             const Tensor given = tensor_of(values);
+            const Call call;
             prepare_write(self);
             self.value.value().copy_from(given);
             return nb::borrow(handle);
@@ -745,6 +750,7 @@ void bind_tensor(Definitions& module) {
       [](const Communicator* comm) { enter_reproducible(comm != nullptr ? *comm : default_communicator()); },
       "comm"_a.none());
   module.def("_leave_reproducible", &leave_reproducible);
+  module.def("_is_reproducible", [] { return rank_sums() != nullptr; });
   module.def("_enter_mixed_precision", &enter_mixed_precision, "enabled"_a);
   module.def("_leave_mixed_precision", &leave_mixed_precision);
   module.def("is_grad_enabled", &grad_enabled, "Local. Whether operations of this thread are recorded.");

@@ -134,6 +134,11 @@ void backward(const PyTensor& output, const Tensor& seed) {
           "backward() from a result whose recording has ended: backward() was called before, or it was "
           "computed by "
           "another thread");
+  const Shape& shape = output.value.shape();
+  require<ShapeError>(seed.defined() || shape.size() == 1,
+                      "backward() without a seed needs a scalar, not a tensor of shape ", shape);
+  require<ShapeError>(!seed.defined() || seed.shape() == shape, "gradient of shape ", seed.shape(),
+                      " for a variable of shape ", shape);
   const nb::gil_scoped_release released;
   struct End {  // what is recorded from now on does not end with the results of before
     ~End() { share_recording(); }

@@ -240,6 +240,13 @@ nb::object numpy_of(std::span<const std::uint8_t> mask) {
   return copied(mask).attr("astype")("bool");
 }
 
+Graph one_at_a_time(Graph graph) {
+  GraphOptions options = graph.options();
+  options.serial_messages = true;
+  graph.set_options(options);
+  return graph;
+}
+
 void require_environment() {
   if (process().environment == nullptr)
     process().environment = std::make_unique<Environment>(CallingThreads::one_at_a_time);
@@ -251,8 +258,12 @@ const Communicator& default_communicator() {
 }
 
 void set_default_communicator(const Communicator& comm) {
+  if (!process().threads_are_set) {
+    int threads = 0;
+    compute([&] { threads = default_num_threads(comm); });
+    set_num_threads(threads);
+  }
   process().comm = comm;
-  if (!process().threads_are_set) set_num_threads(default_num_threads(comm));
 }
 
 void set_num_threads(int threads) {

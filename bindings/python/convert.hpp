@@ -9,6 +9,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/text.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/node_features.hpp>
 
 #include <nanobind/ndarray.h>
@@ -195,6 +196,10 @@ inline const Communicator& or_default(const std::optional<Communicator>& comm) {
 }
 /// Initializes MPI unless the program has.
 void require_environment();
+
+/// Returns a handle of the graph with which one thread at a time calls message functions, which may be
+/// Python's.
+[[nodiscard]] Graph one_at_a_time(Graph graph);
 /// Local. Limits the threads of parallel loops; 0: no limit.
 void set_num_threads(int threads);
 /// Ends what belongs to MPI, when the interpreter exits.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sar/bindings/python/convert.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 
@@ -38,6 +39,8 @@ struct Remembered {
   static void postcall(PyObject**, std::size_t, nb::handle) {}
 };
 inline constexpr nb::call_policy<Remembered> remembered{};
+/// A constructor that is refused has drawn nothing.
+inline constexpr nb::call_guard<Transaction> restoring{};
 
 /// Returns a function of rows that calls `function` of Python. Its exception becomes an Error, so that all
 /// ranks can throw it.

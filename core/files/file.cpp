@@ -309,7 +309,8 @@ class LockFile : NonCopyable {
   explicit LockFile(std::string path) : path_(std::move(path)) {}
   ~LockFile() {
     if (descriptor_ < 0) return;
-    if (locked_) ::unlink(path_.c_str());  // still locked: no one else can have taken it
+    if (locked_ && ::getpid() == process_)  // still locked: no one else can have taken it
+      ::unlink(path_.c_str());
     ::close(descriptor_);
   }
 
@@ -357,6 +358,7 @@ class LockFile : NonCopyable {
   std::string path_;
   int descriptor_ = -1;
   bool locked_ = false;
+  const ::pid_t process_ = ::getpid();  // a fork that ends does not unlock
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/matmul.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/graph/message/operation.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/atoms/edge_rows.hpp>
@@ -139,6 +140,14 @@ void SourceVectors::give(const Tensor& gradients, const EdgeBlock& edges, const 
   }
 }
 
+void require_exact_positions(const Graph& graph, const Variable& positions) {
+  const HaloFormat format = options_of_operation(graph.options()).halo_format;
+  const auto is_zero = [](real x) { return x == 0; };
+  require<InputError>(format == HaloFormat::exact || std::ranges::all_of(positions.value().values(), is_zero),
+                      "positions of atoms on a graph whose halo rows are rounded (halo_format), expected "
+                      "halo_format exact, or positions of 0 and the vectors of the edges as shifts");
+}
+
 Variable message_sums(const Graph& graph, const MessageSumOperands& o) {
   if (graph.options().reproducible) return sums_of_function(graph, o);
   const Index n = graph.num_src_nodes(), feats = o.filter.num_rows() / 3;
@@ -147,6 +156,7 @@ Variable message_sums(const Graph& graph, const MessageSumOperands& o) {
       graph.comm(),
       [&] {
         refuse_tangents({&o.filter}, "PaiNNConv");
+        require_exact_positions(graph, o.positions);
         return OperationCall("PaiNNConv", graph, Tangents::known)
             .sources("phi", o.phi)
             .operand("vectors", o.vectors)
@@ -175,7 +185,8 @@ Variable message_sums(const Graph& graph, const MessageSumOperands& o) {
                               .shifts = o.shifts.primal(),
                               .shifts_tangent = o.shifts.defined() ? tangent(o.shifts) : Variable(),
                               .filter = o.filter};
-        const bool recorded = recording({&call.sources, &call.positions, &call.shifts, &call.filter});
+        const bool recorded =
+            recording({&call.sources, &call.positions, &call.shifts, &call.shifts_tangent, &call.filter});
         const Variable out = run_pass(graph, {"update_all", "update_all backward"}, recorded, call);
         if (!dual) return out;
         return make_dual(slice_columns(out, 0, 4 * feats), slice_columns(out, 4 * feats, 8 * feats));

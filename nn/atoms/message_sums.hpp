@@ -22,6 +22,10 @@ struct MessageSumOperands {
   RadialFunctions functions{};  ///< of x_u + t_uv - x_v
 };
 
+/// Local. Throws InputError if halo rows are rounded (GraphOptions::halo_format) and a position is not 0:
+/// positions travel in these rows. Vectors of edges may be given as shifts, with positions of 0.
+void require_exact_positions(const Graph& graph, const Variable& positions);
+
 /// Collective. Returns [local destinations, 4 F]
 ///
 ///     out_v = sum_{u -> v} vector_messages(phi_u, W h(d_uv), d_uv / r_uv, vectors_u)

@@ -81,6 +81,7 @@ Variable tensor_product_sums(const Graph& graph, const TensorProductSumOperands&
       [&] {
         for (const Variable& each : o.network) refuse_tangents({&each}, "MACE");
         refuse_tangents({&o.density}, "MACE");
+        require_exact_positions(graph, o.positions);
         require<InputError>(
             !dual || !wants_edges({&o.positions, &o.shifts}),
             "tensor_product_sums with tangents and gradients of positions or shifts, expected one of them");

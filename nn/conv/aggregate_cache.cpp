@@ -13,6 +13,9 @@
 namespace sar { inline namespace SAR_PRECISION {
 bool AggregateCache::is_valid(const Graph& graph, std::initializer_list<const Variable*> operands) const {
   for (const Variable* x : operands)
+    require<InputError>(!x->is_dual(), layer_, " with cached got features or edge weights of shape ",
+                        x->shape(), " with a tangent, expected constants");
+  for (const Variable* x : operands)
     require<InputError>(!x->requires_grad(), layer_, " with cached got features or edge weights of shape ",
                         x->shape(), " that want a gradient, expected constants");
   if (!value_.defined() || graph_.lock() != graph.shards() || options_ != graph.options()) return false;

@@ -8,6 +8,7 @@
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/kernels/linear.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/graph/message/operation.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
@@ -92,6 +93,7 @@ WeightSums weight_sums(const Graph& graph, const Variable& edge_weight) {
         return OperationCall("edge_weight_norm", graph).operand("the edge weights", edge_weight);
       },
       [&]() -> WeightSums {
+        const ExactHaloRows exact;
         const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
         return {run_pass(driver, {"edge_weight_norm", "edge_weight_norm backward"}, recording({&edge_weight}),
                          OutSums{graph, edge_weight.value(), edge_weight.gradient()}),
@@ -108,6 +110,7 @@ Variable inverse_root(const Variable& weight_sum) {
 
 Variable edge_weight_norm(const Graph& graph, const Variable& edge_weight, EdgeNorm norm) {
   return graph.comm().agree([&] {
+    const ExactHaloRows exact;
     const auto normalized = [&] {
       if (norm == EdgeNorm::in_weights) return column(edge_weight) * in_weight_factors(graph, edge_weight);
       const WeightSums sums = weight_sums(graph, edge_weight);

@@ -146,6 +146,10 @@ StartedSum SAGEConv::start_aggregate(const Graph& graph, const Variable& src,
 Variable SAGEConv::lstm_aggregate(const Graph& graph, const Variable& src,
                                   const Variable& edge_weight) const {
   EdgeSequences sequences = edge_sequences(graph);
+  if (rank_sums() != nullptr) {  // the products of each step are then summed over all ranks
+    const auto steps = static_cast<double>(sequences.step_rows.size());
+    sequences.step_rows.resize(static_cast<std::size_t>(graph.comm().all_reduce(steps, ReduceOp::max)), 0);
+  }
   const Variable rows = gather_rows(graph.apply_edges(message(src, edge_weight)), std::move(sequences.edges));
   return gather_rows(lstm_->last_hidden(rows, sequences.step_rows, graph.num_dst_nodes()),
                      std::move(sequences.position));

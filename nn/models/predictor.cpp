@@ -7,23 +7,28 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// While alive, a module is in evaluation mode.
+/// While alive, a module and all below it are in evaluation mode.
 class EvaluationMode : NonCopyable {
  public:
-  explicit EvaluationMode(Module& module) : module_(module), was_training_(module.is_training()) {
-    if (was_training_) module_.eval();
+  /// `modes`: memory for those of now.
+  EvaluationMode(Module& module, std::vector<bool>& modes) : module_(module), were_training_(modes) {
+    were_training_.clear();
+    module_.for_each_module([&](Module& part) { were_training_.push_back(part.is_training()); });
+    module_.eval();
   }
   ~EvaluationMode() {
-    if (was_training_) module_.train();
+    auto was_training = were_training_.begin();
+    module_.for_each_module([&](Module& part) { part.train(*was_training++); });  // those below come next
   }
 
  private:
   Module& module_;
-  bool was_training_;
+  std::vector<bool>& were_training_;
 };
 
 bool overlap(const Tensor& a, const Tensor& b) {
@@ -77,6 +82,7 @@ struct Predictor::Impl {
   Workspace workspace;
   std::size_t result_request = Workspace::no_request;  // the request of a pass whose block is the result
   std::size_t taken_anew = 0;
+  std::vector<bool> modes;  // training or not, of the parts of the module
   RecordedPass pass{graph.comm()};
 };
 
@@ -110,7 +116,7 @@ Predictor& Predictor::operator=(Predictor&&) noexcept = default;
 void Predictor::operator()(const Tensor& x, const Tensor& edges, Tensor& out) {
   Impl& p = *impl_;
   const NoTape no_tape;
-  const EvaluationMode evaluation(p.module);
+  const EvaluationMode evaluation(p.module, p.modes);
   const Workspace::Use memory(p.workspace);
   const std::size_t before = p.workspace.taken_anew();
   p.pass.run(

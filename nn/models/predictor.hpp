@@ -56,7 +56,7 @@ class Predictor {
 
   /// Collective. x [local sources, in_feats], edges [local edges, edge_feats] or {} -> out [local
   /// destinations, out_feats], memory of the caller (Tensor::borrow) that is not part of x or edges. In
-  /// evaluation mode; a module in training mode is again so as a whole afterwards. Throws ShapeError for
+  /// evaluation mode; afterwards each part of the module has its mode of before. Throws ShapeError for
   /// other shapes and for a network whose result has another one, InputError for an `out` that was borrowed
   /// for reading, the same on every rank. Then `out` may have been written; the predictor can be used
   /// afterwards.

@@ -53,7 +53,7 @@ Variable LSTM::last_hidden(const Variable& x, std::span<const Index> step_rows, 
     row += rows;
     running = rows;
   }
-  end_sequences(h, running, 0);
+  ended.push_back(slice_rows(h, 0, running));  // also without rows: the backward pass takes all steps
   std::reverse(ended.begin(), ended.end());
   return concat_rows(ended);
 }

@@ -24,8 +24,9 @@ class LSTM : public Module {
 
   /// Returns the last hidden state of each sequence, [sequences, hidden]; 0 for an empty sequence. Sequences
   /// are sorted by decreasing length: step t reads the next step_rows[t] rows of x [all steps, in], one for
-  /// each of the first step_rows[t] sequences. The backward pass keeps about 8 hidden + in values per row of
-  /// x. Throws ShapeError if the numbers of rows do not match.
+  /// each of the first step_rows[t] sequences. Local, but for a ReproducibleScope, where all ranks give the
+  /// same number of steps, the last ones without rows where sequences are shorter. The backward pass keeps
+  /// about 8 hidden + in values per row of x. Throws ShapeError if the numbers of rows do not match.
   [[nodiscard]] Variable last_hidden(const Variable& x, std::span<const Index> step_rows,
                                      Index sequences) const;
 

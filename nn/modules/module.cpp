@@ -172,9 +172,13 @@ void Module::unfreeze(const std::string& name) {
   });
 }
 
+void Module::for_each_module(FunctionRef<void(Module&)> visit) {
+  visit(*this);
+  for (const auto& [name, module] : modules_) module->for_each_module(visit);
+}
+
 void Module::train(bool training) {
-  training_ = training;
-  for (const auto& [name, module] : modules_) module->train(training);
+  for_each_module([&](Module& module) { module.training_ = training; });
 }
 
 void Module::zero_grad() {

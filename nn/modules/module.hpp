@@ -153,6 +153,8 @@ class Module : NonCopyable {
   void train(bool training = true);
   void eval() { train(false); }
   [[nodiscard]] bool is_training() const noexcept { return training_; }
+  /// Calls visit(module) for this module and then for all its descendants.
+  void for_each_module(FunctionRef<void(Module&)> visit);
 
   /// Clears the gradients of all parameters.
   void zero_grad();
@@ -199,7 +201,7 @@ class Module : NonCopyable {
   Entries<Recoverable<std::uint64_t>> counters_;
   Entries<Recoverable<std::uint64_t>> state_dict_counters_;  // a subset of the counters
   Entries<Module> modules_;
-  bool training_ = true;
+  Recoverable<bool> training_ = true;
 };
 
 /// Modules of one class named "0", "1", ..., equivalent to torch.nn.ModuleList.

@@ -248,7 +248,9 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
     batch_norm(input, s.coefficients, activation, y);
     return y;
   }
-  const bool over_ranks = s.over_ranks;
+  const bool over_ranks = s.over_ranks,
+             sums_exactly = !options_.local &&
+                            (over_ranks || weight_.gradient() != nullptr || bias_.gradient() != nullptr);
   const auto call = std::make_shared<const Call>(Call{std::move(input), std::move(s), activation});
   Variable y;
   if (relu) {
@@ -259,7 +261,7 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
     y = std::move(values);
   }
   const auto backward = [call, dx, dweight = weight_.gradient(), dbias = bias_.gradient(), comm = comm_,
-                         ranks = over_ranks ? rank_sums() : nullptr](TypedRows grad) {
+                         ranks = sums_exactly ? rank_sums() : nullptr](TypedRows grad) {
     pass_back(*call, std::move(grad), dx, dweight, dbias, comm, ranks);
   };
   return over_ranks ? record_collective(comm_, y, backward) : record(y, backward);
@@ -383,7 +385,8 @@ void Normalizer::update(const Tensor& x) {
       const double deviation = joined(std_, std_low_, j);
       all.m2[j] = deviation * deviation * all.count;
     }
-    all.merge(merge_over_ranks(comm_, column_moments(x)));
+    const RankSumsPtr& ranks = rank_sums();
+    all.merge(ranks != nullptr ? exact_moments(*ranks, x) : merge_over_ranks(comm_, column_moments(x)));
     for (Index j = 0; j < mean_.size(); ++j)
       require<InputError>(std::isfinite(all.mean[j]) && std::isfinite(all.m2[j]), "Normalizer: column ", j,
                           " has a value that is not finite");

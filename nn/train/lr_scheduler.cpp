@@ -53,12 +53,14 @@ void EpochLR::apply() {
 }
 
 void EpochLR::step(double /*metric*/) {
+  const Transaction transaction;  // of a rate that is refused
   ++epoch_.change();
   apply();
 }
 
 void EpochLR::set_base_lr(double lr) {
   require_rate(lr);
+  const Transaction transaction;
   base_ = lr;
   apply();
 }
@@ -71,6 +73,7 @@ void EpochLR::load_state(const State& state) {
   const auto base = number_of<double>(state, "base_lr");
   const auto epoch = number_of<std::uint64_t>(state, "epoch");
   require_rate(base);
+  const Transaction transaction;
   base_ = base;
   epoch_ = epoch;
   apply();

@@ -26,7 +26,17 @@ bool covers(const std::string& selected, const std::string& parameter) {
   return parameter == selected || parameter.starts_with(selected + ".");
 }
 
+void require_lr(double lr) {
+  require<InputError>(lr >= 0 && std::isfinite(lr), "a learning rate of ", lr,
+                      ", expected a finite number of 0 or more");
+}
+
 }  // namespace
+
+void Optimizer::set_lr(double lr) {
+  require_lr(lr);
+  lr_ = lr;
+}
 
 Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
                      const std::vector<std::string>& decay_only,
@@ -244,6 +254,11 @@ std::string checksum_key(const std::string& file) {
 }
 
 }  // namespace
+
+void SparseOptimizer::set_lr(double lr) {
+  require_lr(lr);
+  lr_ = lr;
+}
 
 SparseOptimizer::SparseOptimizer(const EmbeddingRefs& embeddings, double lr,
                                  std::vector<std::string> state_names, double initial_state)

@@ -60,7 +60,8 @@ class Optimizer : NonCopyable {
   /// "SGD", "Adam", "AdamW"
   [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] double lr() const noexcept { return lr_; }
-  void set_lr(double lr) { lr_ = lr; }
+  /// Throws InputError unless `lr` is finite and 0 or more.
+  void set_lr(double lr);
 
   /// Return the state for a checkpoint: tensors "<parameter>.<name>", for example "convs.0.bias.exp_avg", and
   /// the number of steps of each parameter, "<parameter>.step". They share the optimizer's memory, so that
@@ -204,7 +205,8 @@ class SparseOptimizer : NonCopyable {
   /// "SparseSGD", "SparseAdagrad", "SparseAdam"
   [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] double lr() const noexcept { return lr_; }
-  void set_lr(double lr) { lr_ = lr; }
+  /// Throws InputError unless `lr` is finite and 0 or more.
+  void set_lr(double lr);
 
   /// Collective. Writes a new directory. It contains the rows and the state of each embedding, for example
   /// `<name>.rows.npy` and `<name>.exp_avg.npy`, each [N, width] in the order of the original ids 0 .. N -

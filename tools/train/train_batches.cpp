@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace sar::tools {
@@ -67,17 +68,20 @@ bool adds_weighted_messages(const ModelDescription& m) {
 /// By what --loss divides the sum over all training nodes: their number, the sum of the class weights of
 /// their labels, or the number of their targets. Collective.
 double loss_terms(const Communicator& comm, const NodeData& data, std::span<const double> class_weights) {
-  double terms = 0;
+  // of each class, or of all targets; whole numbers, whose sums do not depend on the ranks
+  std::vector<double> counts(std::max<std::size_t>(class_weights.size(), 1), 0);
   for (std::size_t v = 0; v < data.train_mask.size(); ++v) {
     const auto row = static_cast<Index>(v);
     if (data.train_mask[row] == 0 || data.labels[row] < 0) continue;
-    if (!data.targets.defined()) {
-      terms += class_weights.empty() ? 1 : class_weights[static_cast<std::size_t>(data.labels[row])];
-      continue;
-    }
-    for (Index c = 0; c < data.targets.row_size(); ++c) terms += std::isnan(data.targets.row(row)[c]) ? 0 : 1;
+    if (!data.targets.defined())
+      ++counts[class_weights.empty() ? 0 : static_cast<std::size_t>(data.labels[row])];
+    else
+      for (Index c = 0; c < data.targets.row_size(); ++c)
+        counts[0] += std::isnan(data.targets.row(row)[c]) ? 0 : 1;
   }
-  return comm.all_reduce(terms);
+  comm.all_reduce(std::span<double>(counts));
+  if (class_weights.empty()) return counts[0];
+  return std::inner_product(counts.begin(), counts.end(), class_weights.begin(), 0.0);
 }
 
 /// Messages are divided by the probabilities of their edges where the layers add weighted messages.

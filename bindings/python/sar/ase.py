@@ -155,9 +155,9 @@ class LearningCalculator(Calculator):
 
     def _computed(self, atoms: Any, per_atom: bool, deviations: bool) -> dict[str, Any]:
         looks = self._calculations % self._every == 0 and self.labelled != self._most
-        self._calculations += 1
         results = super()._computed(atoms, per_atom, deviations or looks)
         if not looks or results["forces_deviation"].max() <= self._threshold:
+            self._calculations += 1
             return results
         species = [self.potential.species(name) for name in atoms.get_chemical_symbols()]
         labels: dict[str, Any] = {}
@@ -175,9 +175,14 @@ class LearningCalculator(Calculator):
         failure = bytes(self._comm.all_gather(list(failure.encode())).astype(np.uint8)).decode()
         if failure:
             raise InputError(f"a structure that is to be learned got no labels: {failure}")
-        self.learner.add(atoms.positions, species, cell=atoms.cell.array, pbc=atoms.pbc, **(labels or {"energy": 0.0}))
-        self.learner.train(self._steps)
+
+        def learn() -> None:
+            self.learner.add(atoms.positions, species, cell=atoms.cell.array, pbc=atoms.pbc, **(labels or {"energy": 0.0}))
+            self.learner.train(self._steps)
+
+        self._comm.agree(learn)  # a structure that cannot be learned is none of the learner's
         self.labelled += 1
+        self._calculations += 1
         return super()._computed(atoms, per_atom, deviations or looks)
 
 

@@ -198,10 +198,12 @@ def _networkx_edges(given, owned=None):
 
 def _table_edges(given):
     """A DataFrame of pandas with a row for each edge."""
-    columns = {role: next((name for name in given.columns if str(name).lower() in names), None) for role, names in _COLUMNS.items()}
-    for role in ("source", "target"):
-        if columns[role] is None:
-            raise InputError(f"a table has the columns {list(given.columns)}, expected one called {' or '.join(_COLUMNS[role])}")
+    columns = {}
+    for role, names in _COLUMNS.items():
+        found = [name for name in given.columns if str(name).lower() in names]
+        if len(found) > 1 or (not found and role != "weight"):
+            raise InputError(f"a table has the columns {list(given.columns)}, expected one called {' or '.join(names)}")
+        columns[role] = found[0] if found else None
     src, dst = (np.asarray(given[columns[role]]) for role in ("source", "target"))
     weight = None if columns["weight"] is None else np.asarray(given[columns["weight"]])
     others = [(name, given[name]) for name in given.columns if name not in columns.values()]
@@ -231,6 +233,8 @@ def _edges_of(given, owned=None):
         return _table_edges(given)
     try:
         src, dst = given
+        if isinstance(given, list) and all(isinstance(end, tuple) and len(end) == 2 for end in given):
+            raise TypeError("two edges, or sources and destinations")
     except (TypeError, ValueError):
         raise InputError(f"edges are given as {_in_words(given)}, expected (sources, destinations), an array [2, edges] "
                         "or a graph of SciPy, NetworkX, DGL, PyG or pandas") from None
@@ -625,15 +629,20 @@ class _Frame(dict):
         self._rows, self._of = rows, of
 
     def __setitem__(self, name, value):
-        shape = list(np.shape(value) if not hasattr(value, "shape") else value.shape)
-        if not shape or shape[0] != self._rows:
-            raise ShapeError(f"the field {name!r} of the {self._of} has the shape {shape}, expected a row for each of the {self._rows} {self._of} "
-                             "of this rank")
-        super().__setitem__(name, value)
+        self.update({name: value})
 
     def update(self, *fields, **named):
-        for name, value in dict(*fields, **named).items():
-            self[name] = value
+        fields = dict(*fields, **named)
+        for name, value in fields.items():
+            shape = list(np.shape(value) if not hasattr(value, "shape") else value.shape)
+            if not shape or shape[0] != self._rows:
+                raise ShapeError(f"the field {name!r} of the {self._of} has the shape {shape}, expected a row for each of the {self._rows} "
+                                 f"{self._of} of this rank")
+        super().update(fields)
+
+    def __ior__(self, fields):
+        self.update(fields)
+        return self
 
     def setdefault(self, name, value=None):
         if name not in self:
@@ -730,18 +739,22 @@ class _NodeBatch:
 
 
 def _buckets(graph):
-    """The rows of destinations of each in-degree above 0, and those of their edges, a node's in the order of edge ids."""
-    if "_degree_buckets" not in graph.__dict__:
+    """The rows of destinations of each in-degree above 0, and those of their edges, a node's in the order of edge ids. In
+    sar.reproducible() for each in-degree that a rank has: what a reduction captures is then summed over all ranks."""
+    name = "_degrees_of_all_ranks" if _sar._is_reproducible() else "_degrees"
+    if name not in graph.__dict__:
         of_edges = graph._edges()[2]
         order = np.lexsort([graph.edge_ids, of_edges])
         degrees = np.bincount(of_edges, minlength=graph.num_dst_nodes())
         first = np.cumsum(degrees) - degrees
-        found = []
-        for degree in np.unique(degrees[degrees > 0]):
+        found, occurring = [], np.unique(degrees[degrees > 0])
+        if _sar._is_reproducible():
+            occurring = np.unique(graph.comm.all_gather(occurring))
+        for degree in occurring if len(occurring) > 0 else [1]:
             rows = np.flatnonzero(degrees == degree)
             found.append((rows, order[first[rows][:, None] + np.arange(degree)]))
-        graph.__dict__["_degree_buckets"] = found or [(np.zeros(0, np.int64), np.zeros((0, 1), np.int64))]
-    return graph.__dict__["_degree_buckets"]
+        graph.__dict__[name] = found
+    return graph.__dict__[name]
 
 
 def _reduce_by(graph, message, reduce):

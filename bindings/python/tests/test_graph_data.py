@@ -589,3 +589,27 @@ def test_ids_that_no_float64_has(comm):
     labels = comm.all_gather(np.asarray(sar.connected_components(graph)))
     assert len(set(labels.tolist())) == 3  # 0-1-2, 3-4, 5
     assert sar.add_self_loop(graph).num_global_edges() == 10
+
+
+def test_refused_fields_change_nothing():
+    graph = sar.Graph(([0, 1], [1, 2]), num_nodes=3)
+    fields, rows = graph.ndata, np.ones(graph.num_nodes(), np.float32)
+    fields["a"] = rows
+    with pytest.raises(sar.ShapeError):
+        fields.update({"b": rows, "c": np.ones(7)})
+    with pytest.raises(sar.ShapeError):
+        fields |= {"c": np.ones(7)}
+    assert list(graph.ndata) == ["a"]
+    fields |= {"d": rows}
+    with graph.local_scope():
+        graph.ndata["e"] = rows
+    assert list(graph.ndata) == ["a", "d"]
+
+
+def test_edges_of_which_the_ends_are_not_sure():
+    with pytest.raises(sar.InputError, match="expected .sources, destinations."):
+        sar.Graph([(0, 1), (5, 6)])
+    assert sar.Graph(([0, 1], [5, 6])).num_global_edges() == 2
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(sar.InputError, match="expected one called source or src"):
+        sar.Graph(pandas.DataFrame({"source": [0], "target": [1], "from": [1]}))

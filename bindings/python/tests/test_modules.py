@@ -526,3 +526,127 @@ def test_a_refused_part_leaves_the_one_before():
         with pytest.raises(sar.InputError, match="itself"):
             net.part = net
         assert set(net.state_dict()) == names and names, before
+
+
+def test_a_refused_edit_of_a_list_or_a_sequential_changes_nothing():
+    layers = [sar.nn.Linear(2, 2), F.relu, sar.nn.Linear(2, 2)]
+    net, modules = sar.nn.Sequential(*layers), sar.nn.ModuleList([layers[0], layers[2]])
+    edits = (lambda: net.__setitem__(1, 3), lambda: net.insert(0, "x"), lambda: net.__setitem__(0, net), lambda: net.extend([layers[0], 3]),
+             lambda: net.append(None), lambda: modules.insert(0, modules), lambda: modules.__setitem__(0, F.relu))
+    for edit in edits:
+        with pytest.raises((TypeError, sar.InputError)):
+            edit()
+        assert list(net) == layers and list(modules) == [layers[0], layers[2]]
+        assert list(net.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+        assert list(modules.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
+def test_an_attribute_without_a_setter_is_no_part():
+    net = sar.nn.Module()
+    for change in (lambda: setattr(net, "training", sar.nn.Linear(1, 1)), lambda: net.register_buffer("training", [1.0])):
+        with pytest.raises(AttributeError):
+            change()
+        assert not net.state_dict() and net.training is True
+
+
+def test_what_fails_in_agree_leaves_modules_and_optimizers_as_they_were(comm):
+    net = sar.nn.Sequential(sar.nn.Linear(2, 2), sar.nn.Dropout(0.5))
+    optimizer = sar.optim.Adam(net, lr=0.1)
+    x = sar.tensor([[1.0, 2.0]])
+    other = {name: np.asarray(value) + 1 for name, value in net.state_dict().items()}
+    moments = {name: np.asarray(value) + 1 if name != "lr" else 5.0 for name, value in optimizer.state_dict().items()}
+    before = values(net), values(optimizer), np.array(x)
+
+    def change():
+        net.load_state_dict(other)
+        optimizer.load_state_dict(moments)
+        net.eval()
+        x.copy_([[3.0, 4.0]])
+        x[0] = 5.0
+        if comm.rank == comm.size - 1:
+            raise ValueError("no")
+
+    with pytest.raises(sar.Error, match="no"):
+        comm.agree(change)
+    assert_same(values(net), before[0])
+    assert_same(values(optimizer), before[1])
+    np.testing.assert_array_equal(x, before[2])
+    assert net.training and net[1].training
+
+
+def test_a_refused_backward_can_be_repeated():
+    weight = sar.nn.Parameter(np.ones((3, 2)))
+    y = weight * 2.0
+    with pytest.raises(sar.ShapeError, match="needs a scalar"):
+        y.backward()
+    with pytest.raises(sar.ShapeError, match="gradient of shape"):
+        y.backward(np.ones((2, 2)))
+    y.backward(np.ones((3, 2)))
+    np.testing.assert_array_equal(weight.grad, np.full((3, 2), 2))
+
+
+def test_schedules_that_fail_stay_at_their_epoch(shared_dir):
+    def factor(epoch):
+        return [1.0, 0.5, 0.25][epoch]
+
+    net = sar.nn.Linear(2, 1)
+    optimizer = sar.optim.SGD(net, lr=0.1)
+    schedule = sar.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    schedule.step()
+    schedule.step()
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            schedule.step()
+    assert schedule.last_epoch == 2 and optimizer.lr == pytest.approx(0.025)
+    with pytest.raises(sar.InputError, match="0 base rates, expected 1"):
+        schedule.load_state_dict({"last_epoch": "1", "base_lrs": "[]"})
+    sar.manual_seed(0)
+    checkpoints = sar.Checkpointer(shared_dir / "lambda")
+    checkpoints.save(2, net, optimizer, schedule)
+    other = sar.nn.Linear(2, 1)
+    kept = values(other)
+    optimizer = sar.optim.SGD(other, lr=0.3)
+    short = sar.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: [1.0, 0.5][epoch])
+    with pytest.raises(IndexError):
+        checkpoints.resume(other, optimizer, short)
+    assert_same(values(other), kept)
+    assert short.last_epoch == 0 and optimizer.lr == 0.3
+
+
+def test_rates_are_finite_and_not_negative():
+    net = sar.nn.Linear(2, 1)
+    optimizer = sar.optim.Adam([{"params": [net.weight]}, {"params": [net.bias]}], lr=0.1)
+    state = {**optimizer.state_dict(), "lr": [0.2, -1.0]}
+    for change in (lambda: setattr(optimizer, "lr", -1.0), lambda: setattr(optimizer, "lr", float("nan")),
+                   lambda: optimizer.param_groups[1].__setitem__("lr", float("inf")), lambda: optimizer.load_state_dict(state)):
+        with pytest.raises(sar.InputError, match="a learning rate of"):
+            change()
+    assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.1]
+
+
+def test_refused_layers_draw_nothing():
+    sar.manual_seed(4)
+    before = sar._sar._generator()
+    for make in (lambda: sar.nn.SAGEConv(4, -8), lambda: sar.nn.GATConv(4, 8, 0), lambda: sar.nn.GATConv(4, 8, 2, attn_drop=-1.0),
+                 lambda: sar.nn.RelGraphConv(4, 8, 3, "basis", num_bases=-1)):
+        with pytest.raises(sar.InputError):
+            make()
+        assert sar._sar._generator() == before
+
+
+def test_functions_of_edges_that_are_written_in_python(comm):
+    draw = np.random.default_rng(comm.rank)
+    graph = sar.Graph((draw.integers(0, 500, 9000), draw.integers(0, 500, 9000)), num_nodes=500) if comm.size == 1 else random_graph()[2]
+    x, edges = sar.ones((graph.num_nodes(), 3)), sar.ones((graph.num_edges(), 2))
+    threads = sar.get_num_threads()
+    try:
+        sar.set_num_threads(3)
+        for edge_func in (sar.nn.MLP(2, 5, 12, activation=lambda rows: F.relu(rows)), sar.nn.Sequential(sar.nn.Linear(2, 5), F.relu, sar.nn.Linear(5, 12))):
+            conv = sar.nn.NNConv(3, 4, edge_func)
+            for _ in range(3):
+                conv(graph, x, edges).sum().backward()
+    finally:
+        sar.set_num_threads(threads)
+    conv = sar.nn.NNConv(1, 1, sar.nn.Sequential(sar.nn.Linear(2, 1), sar.nn.Dropout(0.5)))
+    with pytest.raises(sar.InputError, match="a dropout in a message function"):
+        conv(graph, x[:, :1], edges)

@@ -66,6 +66,48 @@ def test_a_reproducible_training_has_the_same_bits_on_one_rank_and_on_all(comm):
     assert accuracy == accuracy_alone
 
 
+def steps_of_own_pieces(**options):
+    """Weights after steps through a reduction of the user and rows of a table that captures parameters."""
+    _, _, graph = random_graph(**options)
+    graph.set_options(reproducible=True)
+    x = graph.local_rows(np.random.default_rng(5).normal(size=(60, 5)).astype(np.float32))
+    sar.manual_seed(2)
+    inner, table = sar.nn.Linear(5, 4), sar.nn.Parameter(np.random.default_rng(6).normal(size=(3, 4)))
+    optimizer = sar.optim.SGD([("weight", inner.weight), ("bias", inner.bias), ("table", table)], lr=0.1)
+    kinds = np.asarray(graph.dst_ids) % 3
+    for _ in range(3):
+        with sar.reproducible():
+            mean = graph.update_all(sar.fn.copy_u(sar.tensor(x)), lambda nodes: F.relu(inner(nodes.mailbox["m"])).mean(1))
+            loss = F.mse_loss(mean + F.embedding(kinds, table), np.ones((len(x), 4), np.float32))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return [np.asarray(each).copy() for each in (inner.weight, inner.bias, table)]
+
+
+def test_own_reductions_and_tables_have_the_same_bits_on_one_rank_and_on_all(comm):
+    weights = steps_of_own_pieces()
+    before = sar.get_communicator()
+    sar.init(sar.Communicator.self())
+    try:
+        alone = steps_of_own_pieces(comm=sar.Communicator.self())
+    finally:
+        sar.init(before)
+    for mine, expected in zip(weights, alone):
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_embedding_takes_ids_of_any_shape(comm):
+    table = sar.nn.Parameter(np.arange(6, dtype=np.float32).reshape(3, 2))
+    assert F.embedding([[2, 0], [1, 1]], table).shape == (2, 2, 2)
+    F.embedding([2, 2, 0], table).sum().backward()
+    np.testing.assert_array_equal(table.grad, [[1, 1], [0, 0], [2, 2]])
+    with pytest.raises(sar.Error, match="3"):
+        F.embedding([3], table)
+    with pytest.raises(sar.Error, match="expected .rows, width."):
+        F.embedding([0], sar.zeros([3]))
+
+
 def test_a_training_is_the_same_on_one_rank_and_on_all(comm):
     losses, logits, accuracy = curve()
     alone, logits_alone, accuracy_alone = curve_alone()
@@ -438,3 +480,25 @@ def test_scores_are_a_list_or_a_column():
     for metric in (F.roc_auc, F.average_precision):
         assert metric(sar.tensor(scores), labels) == metric(sar.tensor(scores[:, None]), labels)
     assert F.roc_auc(sar.tensor(scores), labels) == pytest.approx(0.75)
+
+
+def test_a_gradient_that_is_set_stays_the_sum_over_the_ranks(comm):
+    for gather in (lambda optimizer: optimizer.gather_grads(), lambda optimizer: optimizer.clip_grad_norm(1e6)):
+        weight = sar.nn.Parameter([1.0])
+        optimizer = sar.optim.SGD([weight], lr=1.0)
+        (weight * 2.0).sum().backward()
+        gather(optimizer)
+        total = weight.grad.item()
+        weight.grad = weight.grad * 0.5
+        optimizer.step()
+        assert weight.item() == pytest.approx(1 - 0.5 * total)
+
+
+def test_a_trace_ends_with_an_exception(comm, shared_dir):
+    for _ in range(2):
+        with pytest.raises(ValueError):
+            with sar.Trace(shared_dir / "failed.json"):
+                raise ValueError
+    with sar.Trace(shared_dir / "good.json"):
+        pass
+    assert (shared_dir / "good.json").exists()

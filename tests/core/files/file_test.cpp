@@ -11,9 +11,11 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <iterator>
@@ -178,3 +180,20 @@ TEST_CASE("numbers in files and messages do not follow the host's locale") {
 }
 
 }  // namespace
+
+TEST_CASE("a fork that ends leaves the lock of its parent") {
+  const Scratch folder;
+  DirectoryLock lock = lock_directory(folder.path.string(), std::chrono::milliseconds(0));
+  REQUIRE(fs::exists(folder.path / "lock"));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    lock.reset();
+    ::_exit(0);
+  }
+  REQUIRE(child > 0);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(fs::exists(folder.path / "lock"));
+  lock.reset();
+  CHECK_FALSE(fs::exists(folder.path / "lock"));
+}

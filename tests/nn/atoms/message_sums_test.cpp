@@ -93,3 +93,45 @@ TEST_CASE("sums of messages are those of message rows, with their tangents and g
             }
           }
 }
+
+TEST_CASE("sums of messages: a gradient of the tangent of shifts alone") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).front(), {});
+  const Index n = crystal.x.num_rows();
+  const RadialFunctions functions{.cutoff = crystal_cutoff, .num_basis = 5};
+  const Tensor phi = part.mine(random_tensor({n, 3 * feats}, 1)),
+               seed = part.mine(random_tensor({n, 4 * feats}, 2));
+  const auto gradient = [&](bool of_all) {
+    const Variable tangent(part.shifts, true);
+    const MessageSumOperands o{.phi = Variable(phi, of_all),
+                               .vectors = {},
+                               .positions = part.mine(crystal.x),
+                               .shifts = make_dual(part.shifts, tangent),
+                               .filter = random_tensor({3 * feats, functions.num_basis + 1}, 5),
+                               .functions = functions};
+    Tape tape;
+    tape.backward(sum(message_sums(part.graph, o).tangent() * Variable(seed), world));
+    return tangent.grad();
+  };
+  REQUIRE(gradient(false).defined());
+  CHECK(same_bits(gradient(false), gradient(true)));
+}
+
+TEST_CASE("sums of messages: positions are not rounded with halo rows") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).front(),
+                         {.halo_format = HaloFormat::bf16});
+  const RadialFunctions functions{.cutoff = crystal_cutoff, .num_basis = 5};
+  MessageSumOperands o{.phi = part.mine(random_tensor({crystal.x.num_rows(), 3 * feats}, 1)),
+                       .vectors = {},
+                       .positions = part.mine(crystal.x),
+                       .shifts = part.shifts,
+                       .filter = random_tensor({3 * feats, functions.num_basis + 1}, 5),
+                       .functions = functions};
+  const std::string text = thrown_by_all<InputError>(world, [&] { (void)message_sums(part.graph, o); });
+  CHECK(text.find("positions of atoms on a graph whose halo rows are rounded") != std::string::npos);
+  o.positions = Tensor::zeros(o.positions.shape());
+  CHECK_NOTHROW((void)message_sums(part.graph, o));
+}

@@ -263,3 +263,15 @@ TEST_CASE("SAGEConv refuses to keep an aggregate that changes in every call") {
   for (const SAGEAggregator aggregator : {SAGEAggregator::pool, SAGEAggregator::lstm})
     CHECK(text({.aggregator = aggregator, .cached = true}).find("expected mean or gcn") != std::string::npos);
 }
+
+TEST_CASE("a kept aggregate refuses operands with a tangent, on all ranks") {
+  const Communicator world = Communicator::world();
+  const WholeGraph whole = test_graphs().front();
+  const Graph graph = shard(world, whole, test_books(whole, world.size()).front(), {});
+  const Tensor x = Tensor::full({graph.num_src_nodes(), 3}, 1);
+  Generator gen(1);
+  SAGEConv conv(3, 2, gen, {.cached = true});
+  const std::string text = thrown_by_all<InputError>(world, [&] { (void)conv(graph, make_dual(x, x)); });
+  CHECK(text.find("with a tangent, expected constants") != std::string::npos);
+  CHECK_NOTHROW((void)conv(graph, Variable(x)));
+}

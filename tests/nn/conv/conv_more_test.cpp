@@ -70,8 +70,9 @@ TEST_CASE("SAGEConv lstm: empty ranks, nodes without in-edges, parallel edges; e
   for (const WholeGraph& whole : test_graphs())
     for (const Books& books : test_books(whole, world.size())) {
       CAPTURE(whole.name);
-      const auto run = [&](const Communicator& comm, const Books& own) {
-        const Graph graph = shard(comm, whole, own, {});
+      const auto run = [&](const Communicator& comm, const Books& own, bool reproducible) {
+        const Graph graph = shard(comm, whole, own, {.reproducible = reproducible});
+        const ReproducibleScope scope(comm, reproducible);
         const int rank = comm.rank();
         Generator gen(2);
         SAGEConv conv(std::pair<Index, Index>(3, 2), 4, gen, {.aggregator = SAGEAggregator::lstm});
@@ -86,8 +87,14 @@ TEST_CASE("SAGEConv lstm: empty ranks, nodes without in-edges, parallel edges; e
         return std::tuple(y.value(), src.grad(), conv.parameters());
       };
       const Communicator self = Communicator::self();
-      const auto [y, grad, parameters] = run(self, test_books(whole, 1)[0]);
-      const auto [my_y, my_grad, my_parameters] = run(world, books);
+      const auto exact = run(self, test_books(whole, 1)[0], true), my_exact = run(world, books, true);
+      for (std::size_t i = 0; i < std::get<2>(exact).size(); ++i) {
+        const Tensor expected = std::get<2>(exact)[i].grad();
+        REQUIRE(std::get<2>(my_exact)[i].grad().defined() == expected.defined());
+        if (expected.defined()) CHECK(same_bits(std::get<2>(my_exact)[i].grad(), expected));
+      }
+      const auto [y, grad, parameters] = run(self, test_books(whole, 1)[0], false);
+      const auto [my_y, my_grad, my_parameters] = run(world, books, false);
       CHECK(error_of_rows(my_y, y, books.dst.begin(world.rank())) < tolerance());
       REQUIRE(my_grad.defined());
       CHECK(error_of_rows(my_grad, grad, books.src.begin(world.rank())) < tolerance());
@@ -127,6 +134,8 @@ TEST_CASE("edge_weight_norm: sums to one, by the formula, with gradients") {
                                                      : 0);
         }
         CHECK(relative_error(edge_weight_norm(graph, weight, norm).value(), expected) < tolerance());
+        const Graph rounding = shard(world, whole, books, {.halo_format = HaloFormat::bf16});
+        CHECK(relative_error(edge_weight_norm(rounding, weight, norm).value(), expected) < tolerance());
         GradcheckOptions options;
         options.directions = 2;
         options.sum_over_ranks = [&](double x) { return world.all_reduce(x); };

@@ -448,3 +448,31 @@ TEST_CASE("what a network throws on one rank, at any time, is thrown on all rank
     }
   }
 }
+
+TEST_CASE("a prediction is in evaluation mode, and leaves each part in its own") {
+  const Communicator world = Communicator::world();
+  const PartitionBook book = PartitionBook::even(num_nodes, world.size());
+  const Graph graph = graph_of(world, book);
+  const Tensor x = rows_of(world, book, 3);
+  Generator gen(7);
+  TwoLayers net(gen);
+  std::vector<bool> seen;
+  Predictor predictor(
+      net,
+      [&](const Graph& on, const Variable& rows, const Variable&) {
+        net.for_each_module([&](Module& part) { seen.push_back(part.is_training()); });
+        return net(on, rows, [](int) {});
+      },
+      {.in_feats = in_feats, .out_feats = out_feats}, graph);
+  for (const bool root : {false, true}) {
+    net.train(root);
+    net.first.train(!root);
+    Tensor y(Shape{graph.num_dst_nodes(), out_feats});
+    seen.clear();
+    predictor(x, {}, y);
+    CHECK(std::ranges::none_of(seen, [](bool training) { return training; }));
+    CHECK(net.is_training() == root);
+    CHECK(net.first.is_training() == !root);
+    CHECK(net.second.is_training() == root);
+  }
+}

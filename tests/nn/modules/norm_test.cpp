@@ -252,6 +252,26 @@ TEST_CASE("1 and 2 threads give the same bits") {
   CHECK(same_bits(one.running_var, two.running_var));
 }
 
+TEST_CASE("in a ReproducibleScope, gradients in evaluation do not depend on the number of ranks") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  constexpr Index rows = 999, width = 3;
+  const auto gradients = [&](const Communicator& comm, const PartitionBook& book) {
+    const ReproducibleScope scope(comm);
+    DistributedBN1D norm(width, comm);
+    norm.eval();
+    Tape tape;
+    const Variable y = norm(my_rows(random_values(Shape{rows, width}, 1), book, comm.rank()));
+    tape.backward(y, my_rows(random_values(Shape{rows, width}, 2), book, comm.rank()));
+    gather_grads(comm, norm, false);
+    return norm.parameters();
+  };
+  const auto expected = gradients(self, PartitionBook::even(rows, 1));
+  for (const PartitionBook& book : row_splits(rows, world.size())) {
+    const auto found = gradients(world, book);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(found[i].grad(), expected[i].grad()));
+  }
+}
+
 TEST_CASE("with local statistics, each rank is a world of its own") {
   const Communicator world = Communicator::world();
   const int rank = world.rank();

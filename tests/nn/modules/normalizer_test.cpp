@@ -7,6 +7,7 @@
 #include "support/thrown.hpp"
 
 #include <sar/autograd/gradcheck.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/norms.hpp>
 #include <sar/nn/train/state_dict.hpp>
@@ -81,6 +82,23 @@ TEST_CASE("updates on any number of ranks are as if all rows had come at once") 
               tolerance() * deviation[j] + 1e-7 * std::abs(mean[j]));
       CHECK(std::abs(y.row(i)[2]) < 1e-6);  // constant
     }
+  }
+}
+
+TEST_CASE("in a ReproducibleScope, the bits do not depend on the number of ranks") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  constexpr Index many = 1000;
+  const auto buffers = [&](const Communicator& comm, const PartitionBook& book) {
+    const ReproducibleScope scope(comm);
+    Normalizer normalizer(width, comm);
+    for (const std::uint64_t key : {1, 2, 3})
+      normalizer.update(my_rows(random_values(Shape{many, width}, key), book, comm.rank()));
+    return normalizer.named_buffers();
+  };
+  const auto expected = buffers(self, PartitionBook::even(many, 1));
+  for (const PartitionBook& book : row_splits(many, world.size())) {
+    const auto found = buffers(world, book);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(found[i].tensor, expected[i].tensor));
   }
 }
 

@@ -2,6 +2,7 @@
 #include "edge_means.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/columns.hpp>
 
@@ -28,7 +29,8 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
                 FunctionRef<DataArray(std::span<const Index> edges)> read) {
   const std::vector<Index> edges = edges_with_data(list, first_added);
   const Index n = book.num_nodes(comm.rank()), begin = book.begin(comm.rank());
-  std::vector<double> sums(static_cast<std::size_t>(n * width), 0), counts(static_cast<std::size_t>(n), 0);
+  std::vector<ExactSum> sums(static_cast<std::size_t>(n * width));  // edges come in the order of the ranks
+  std::vector<double> counts(static_cast<std::size_t>(n), 0);
   for_each_range(comm, std::ssize(edges), chunk_edges, [&](Index first, Index end) {
     const std::span<const Index> some(edges.begin() + first, edges.begin() + end);
     const DataArray rows = read(some);
@@ -43,7 +45,7 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
             throw InputError(concat(place, ": value ", j, " of edge ", list.id[edge], " is ",
                                     element_text(rows.type, rows.row(i) + j * element_bytes(rows.type)),
                                     ", expected finite numbers of the library's precision"));
-          sums[static_cast<std::size_t>(v * width + j)] += static_cast<double>(row[j]);
+          sums[static_cast<std::size_t>(v * width + j)].add(static_cast<double>(row[j]));
         }
         ++counts[v];
       }
@@ -53,7 +55,7 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
   for (Index v = 0; v < n; ++v)
     for (Index j = 0; j < width; ++j)
       means.row(v)[j] =
-          static_cast<real>(sums[static_cast<std::size_t>(v * width + j)] / std::max(counts[v], 1.0));
+          static_cast<real>(sums[static_cast<std::size_t>(v * width + j)].value() / std::max(counts[v], 1.0));
   return means;
 }
 

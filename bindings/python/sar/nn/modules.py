@@ -41,22 +41,32 @@ class Module(ModuleTree):
     _parts: dict[str, Any]
 
     def __setattr__(self, name, value):
-        parts = self.__dict__.setdefault("_parts", {})
-        before = parts.get(name)
+        before = self.__dict__.setdefault("_parts", {}).get(name)
         if isinstance(before, Tensor) and not before.requires_grad and isinstance(value, Tensor) and not value.requires_grad:
             return self.register_buffer(name, value)  # another value of a buffer
-        if parts.pop(name, None) is not None:
+        self._take(name, value, self._add)
+
+    def _take(self, name, value, add):
+        """Makes `value` a part by add(name, value) and the attribute; what was there stays if one of them fails."""
+        parts = self.__dict__.setdefault("_parts", {})
+        before = parts.pop(name, None)
+        if before is not None:
             self._unset(name)
         try:
-            self._add(name, value)
-        except Exception:  # what was there stays
+            add(name, value)
+            object.__setattr__(self, name, value)
+        except Exception:
+            if parts.pop(name, None) is not None:
+                self._unset(name)
             if isinstance(before, Tensor) and not before.requires_grad:
-                self._set_buffer(name, before)
-                parts[name] = before
+                self._add_buffer(name, before)
             else:
                 self._add(name, before)
             raise
-        object.__setattr__(self, name, value)
+
+    def _add_buffer(self, name, values):
+        self._set_buffer(name, values)
+        self._parts[name] = values
 
     def _add(self, name, value):
         """Makes a module or a parameter a part."""
@@ -76,14 +86,7 @@ class Module(ModuleTree):
     def register_buffer(self, name, values, persistent=True):
         """Local. Makes a constant a part of the state that is not learned; it is the attribute `name`. With persistent=False it is an
         attribute only, and no part of state_dict()."""
-        values = _sar.tensor(values, copy=True)
-        parts = self.__dict__.setdefault("_parts", {})
-        if parts.pop(name, None) is not None:
-            self._unset(name)
-        if persistent:
-            self._set_buffer(name, values)
-            parts[name] = values
-        object.__setattr__(self, name, values)
+        self._take(name, _sar.tensor(values, copy=True), self._add_buffer if persistent else lambda name, values: None)
 
     def register_parameter(self, name, value):
         """Local. The same as the attribute `name`: a Parameter, or None."""
@@ -317,6 +320,24 @@ setattr(Communicator, "__deepcopy__", lambda self, memo: self)
 copyreg.pickle(type(_sar.relu), lambda function: function.__name__)  # functions of the library, such as activations
 
 
+def _set_numbered(owner, modules):
+    """Makes modules, and None for functions, the parts "0", "1", ... of `owner`, or leaves these as they were."""
+    before = {name: part for name, part in owner.named_children() if name.isdigit()}
+
+    def replace(parts):
+        for name, _ in owner.named_children():
+            if name.isdigit():
+                delattr(owner, name)
+        for name, part in parts.items():
+            setattr(owner, name, part)
+
+    try:
+        replace({str(i): module for i, module in enumerate(modules) if isinstance(module, ModuleBase)})
+    except Exception:
+        replace(before)
+        raise
+
+
 class ModuleList(Module):
     """torch.nn.ModuleList: a list of modules, named by their numbers. A slice is a ModuleList of the same modules.
 
@@ -333,10 +354,7 @@ class ModuleList(Module):
         for module in modules:
             if not isinstance(module, ModuleBase):
                 raise TypeError(f"a {type(module).__name__} in a {type(self).__name__}, expected a sar.nn.Module")
-        for name, _ in self.named_children():
-            delattr(self, name)
-        for i, module in enumerate(modules):
-            setattr(self, str(i), module)
+        _set_numbered(self, modules)
 
     def append(self, module):
         """Local. Adds a module behind the last one, and returns the list."""
@@ -471,18 +489,11 @@ class Sequential(Module):
 
     def append(self, step):
         """Local. Adds a step behind the last one, and returns the modules."""
-        if not callable(step):
-            raise TypeError(f"a {type(step).__name__} in a Sequential, expected a module or a function")
-        if isinstance(step, ModuleBase):
-            setattr(self, str(len(self._steps)), step)
-        self._steps.append(step)
-        self._takes_graph.append(not isinstance(step, Sequential) and _takes_graph(step))
-        return self
+        return self.extend([step])
 
     def extend(self, steps):
         """Local. Adds steps behind the last one, and returns the modules."""
-        for step in steps:
-            self.append(step)
+        self._replace([*self._steps, *steps])
         return self
 
     def __len__(self):
@@ -511,10 +522,12 @@ class Sequential(Module):
         self._replace(steps)
 
     def _replace(self, steps):
-        for name, _ in self.named_children():
-            delattr(self, name)
-        self._steps, self._takes_graph = [], []
-        self.extend(steps)
+        for step in steps:
+            if not callable(step):
+                raise TypeError(f"a {type(step).__name__} in a Sequential, expected a module or a function")
+        takes_graph = [not isinstance(step, Sequential) and _takes_graph(step) for step in steps]
+        _set_numbered(self, steps)
+        self._steps, self._takes_graph = steps, takes_graph
 
     def _num_readers(self):
         """The number of layers of a graph, of which each takes a block."""

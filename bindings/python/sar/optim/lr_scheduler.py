@@ -4,6 +4,7 @@
 
 import bisect
 import json
+import math
 
 from .._sar import CosineAnnealingLR, InputError, LinearLR, LRScheduler, ReduceLROnPlateau, StepLR
 
@@ -12,21 +13,24 @@ class _FactorLR:
     """A schedule whose rate is the one at its construction times a factor of the number of completed epochs."""
 
     def __init__(self, optimizer):
-        self.optimizer, self.last_epoch = optimizer, 0
-        self.base_lrs = [group["lr"] for group in optimizer.param_groups]
-        self._set()
+        self.optimizer = optimizer
+        self._set(0, [group["lr"] for group in optimizer.param_groups])
 
-    def _factors(self):
+    def _factors(self, epoch):
         raise NotImplementedError
 
-    def _set(self):
-        for group, base, factor in zip(self.optimizer.param_groups, self.base_lrs, self._factors()):
-            group["lr"] = base * factor
+    def _set(self, epoch, base_lrs):
+        rates = [float(base * factor) for base, factor in zip(base_lrs, self._factors(epoch))]
+        for rate in rates:
+            if not 0 <= rate < math.inf:
+                raise InputError(f"the learning rate after {epoch} epochs is {rate}, expected a finite number of 0 or more")
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            group["lr"] = rate
+        self.last_epoch, self.base_lrs = epoch, base_lrs
 
     def step(self, metric=None):
         """Local. Ends an epoch."""
-        self.last_epoch += 1
-        self._set()
+        self._set(self.last_epoch + 1, self.base_lrs)
 
     def get_last_lr(self):
         """Local. The rate of each group of parameters."""
@@ -34,8 +38,7 @@ class _FactorLR:
 
     def set_base_lr(self, lr):
         """Local; the same on all ranks. lr: the rate of all groups to which the schedule applies its factors. The rate of this epoch is set."""
-        self.base_lrs = [float(lr)] * len(self.base_lrs)
-        self._set()
+        self._set(self.last_epoch, [float(lr)] * len(self.base_lrs))
 
     def state_dict(self):
         """Local. The epoch and the base rates."""
@@ -47,8 +50,9 @@ class _FactorLR:
             last_epoch, base_lrs = int(state["last_epoch"]), [float(rate) for rate in json.loads(state["base_lrs"])]
         except (KeyError, TypeError, ValueError):
             raise InputError(f"the state of a schedule has {sorted(state)}, expected last_epoch and base_lrs") from None
-        self.last_epoch, self.base_lrs = last_epoch, base_lrs
-        self._set()
+        if len(base_lrs) != len(self.base_lrs):
+            raise InputError(f"the state of a schedule has {len(base_lrs)} base rates, expected {len(self.base_lrs)}, one for each group")
+        self._set(last_epoch, base_lrs)
 
 
 class LambdaLR(_FactorLR):
@@ -68,8 +72,8 @@ class LambdaLR(_FactorLR):
             raise InputError(f"there are {len(self._functions)} functions for {groups} groups of parameters, expected one for each")
         super().__init__(optimizer)
 
-    def _factors(self):
-        return [function(self.last_epoch) for function in self._functions]
+    def _factors(self, epoch):
+        return [function(epoch) for function in self._functions]
 
 
 class ExponentialLR(_FactorLR):
@@ -86,8 +90,8 @@ class ExponentialLR(_FactorLR):
         self.gamma = gamma
         super().__init__(optimizer)
 
-    def _factors(self):
-        return [self.gamma**self.last_epoch] * len(self.base_lrs)
+    def _factors(self, epoch):
+        return [self.gamma**epoch] * len(self.optimizer.param_groups)
 
 
 class MultiStepLR(_FactorLR):
@@ -104,8 +108,8 @@ class MultiStepLR(_FactorLR):
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer)
 
-    def _factors(self):
-        return [self.gamma**bisect.bisect_right(self.milestones, self.last_epoch)] * len(self.base_lrs)
+    def _factors(self, epoch):
+        return [self.gamma**bisect.bisect_right(self.milestones, epoch)] * len(self.optimizer.param_groups)
 
 
 __all__ = [
