@@ -226,6 +226,21 @@ struct DividedGraph {
   std::vector<PartitionBook> books;  ///< by node type
 };
 
+/// Throws InputError unless a type has each field that options.fields names.
+void require_named_fields(const GraphData& graph, const DatasetOptions& options) {
+  const auto has = [](const auto& types, const std::string& field) {
+    return std::ranges::any_of(types, [&](const auto& type) {
+      return std::ranges::find(type.unread, field, &DataField::name) != type.unread.end();
+    });
+  };
+  for (const auto& [what, field] : options.fields) {
+    const bool of_edges = what.starts_with("edge_") || what == "weight";
+    require<InputError>(of_edges ? has(graph.edge_types, field) : has(graph.node_types, field), graph.name,
+                        ": no type of ", of_edges ? "edges" : "nodes", " has data named ", field,
+                        ", expected one, which shall be the ", what);
+  }
+}
+
 /// All up to the order of the nodes in a part. Fills in the report but for the sizes of the parts.
 /// Collective.
 DividedGraph divide_graph(GraphSource& source, const PartitionGraphOptions& options,
@@ -248,6 +263,9 @@ DividedGraph divide_graph(GraphSource& source, const PartitionGraphOptions& opti
   std::vector<NodePartition> partitions;
   run_phase("read edges", source.num_edges(), [&] {
     graph = read_edges(source);
+    comm.agree([&] {
+      if (!graph.is_homogeneous()) require_named_fields(graph, options.data);
+    });
     add_edges(comm, options.data, graph);
     choose_sparse_fields(source, options.data, graph);
   });

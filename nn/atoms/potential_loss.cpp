@@ -2,6 +2,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/comm/exact_sums.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
 #include <sar/nn/modules/reductions.hpp>
 #include <sar/nn/train/loss.hpp>
@@ -47,14 +48,12 @@ Structures structures_of(const Graph& graph, const LabelledAtoms& atoms) {
   return result;
 }
 
-/// Sets the structures of the edges, which are those of their destinations. Collective.
+/// Sets the structures of the edges, which are those of their destinations.
 void set_edge_structures(const Graph& graph, Structures& structures) {
-  Tensor of_nodes({graph.num_nodes(), 1});
-  for (Index i = 0; i < of_nodes.size(); ++i)
-    of_nodes.data()[i] = static_cast<real>(structures.of_nodes[static_cast<std::size_t>(i)]);
-  const Variable column(of_nodes);
-  const Variable of_edges = graph.apply_edges([column](const EdgeBatch& edges) { return edges.dst(column); });
-  for (const real s : of_edges.value().values()) structures.of_edges.push_back(static_cast<Index>(s));
+  structures.of_edges.resize(static_cast<std::size_t>(graph.num_edges()));
+  graph.topology().for_each_edge([&](Index, Index v, Index edge) {
+    structures.of_edges[static_cast<std::size_t>(edge)] = structures.of_nodes[static_cast<std::size_t>(v)];
+  });
 }
 
 /// Labels with 0 in place of NaN, a mask that is 0 there and 1 elsewhere, the number of ones, and the weights

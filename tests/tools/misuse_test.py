@@ -278,6 +278,13 @@ def option_cases():
     yield "generate", ["--out", ""], ["--out: the path is empty"]
     yield "train", ["--dataset", "data", "--fields", "features"], ["--fields", "'features', expected NAME=FIELD"]
     yield "train", ["--graph", "karate", "--fields", "features=x"], ["--fields", "generated graph"]
+    yield "train", ["--dataset", "data", "--task", "edge", "--fields", "labels=x"], ["--fields: labels needs --task node"]
+    yield "train", ["--dataset", "data", "--task", "link", "--fields", "train_mask=x"], ["--fields: train_mask needs --task node"]
+    yield "train", ["--dataset", "data", "--fields", "edge_labels=x"], ["--fields: edge_labels needs --task edge"]
+    yield "train", ["--dataset", "data", "--fields", "edge_split=x"], ["--fields: edge_split needs --task link or edge"]
+    for option in ["--nodes", "--classes", "--features"]:
+        yield "train", ["--dataset", "data", option, "10"], [option + ": needs --graph sbm"]
+        yield "train", ["--graph", "karate", option, "10"], [option + ": needs --graph sbm"]
     yield "train", ["--graph", "karate", "--rename", "a=b"], ["--rename", "--init-weights"]
     yield "train", [*small, "--rename", "=x"], ["--rename", "'=x', expected FROM=TO"]
     yield "train", ["--frobnicate"], ["unknown arguments: --frobnicate"]

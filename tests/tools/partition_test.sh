@@ -59,6 +59,9 @@ grep -q "^author:rev_written:paper: 1200 edges" out || fail "no line of the reve
 grep -q '"name": "paper:cites:paper"' typed.json || fail "no edge types in the report"
 if grep -q predicted typed.json; then fail "a prediction for a graph with types"; fi
 [ -e typed3/part-00002/edges/author:writes:paper/src.npy ] || fail "no edges of a type"
+for field in labels=nosuch edge_labels=nosuch; do
+  expect 1 "data named nosuch, expected one, which shall be the ${field%=*}" "$programs/partition" typed --parts 2 --method random --out new --fields $field
+done
 
 # Edge lists with a type each, and data of a type.
 printf '0,1\n2,0\n2,3\n' >writes.csv

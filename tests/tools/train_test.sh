@@ -50,6 +50,15 @@ expect 0 "continuing with --lr 0.002 instead of 0.01" "$programs/train" --graph 
 grep -q '"lr":0.002,' lr.jsonl || fail "the rate of the resumed run: $(cat lr.jsonl)"
 alone expect 1 "made with --schedule none, expected step --step-size 30 --lr-factor 0.1 as in this run" "$programs/train" --graph karate --hidden 8 \
   --schedule step --checkpoint run --resume
+# Two edges that have changed their sources are other data, though all degrees are the same.
+awk 'BEGIN { print "id,label,feat"; for (v = 0; v < 30; ++v) print v "," v % 2 "," v / 30 }' >nodes.csv
+awk 'BEGIN { for (v = 0; v < 30; ++v) print v "," (v + 1) % 30 "\n" v "," (v + 7) % 30 }' >edges.csv
+sed 's/^3,4$/5,4/; s/^5,6$/3,6/' edges.csv >swapped.csv
+ring=("$programs/train" --node-table nodes.csv --node-columns features=feat --split-nodes 0.6,0.2,0.2 --split-seed 1 --hidden 4 --layers 1 --checkpoint ring)
+expect 0 "epoch    1/1" "${ring[@]}" --dataset edges.csv --epochs 1
+alone expect 1 "made with edges whose hash is " "${ring[@]}" --dataset swapped.csv --epochs 2 --resume
+expect 0 "resuming from ring" "${ring[@]}" --dataset edges.csv --epochs 2 --resume
+alone expect 0 "resuming from ring" "${ring[@]}" --dataset edges.csv --epochs 3 --resume
 refuse "--warm-up: needs --schedule none, step or cosine, not plateau" "$programs/train" --schedule plateau --warm-up 2
 refuse "--warm-up: is 5, expected less than --epochs 5" "$programs/train" --schedule cosine --warm-up 5 --epochs 5
 refuse "--clip-norm" "$programs/train" --clip-norm -1

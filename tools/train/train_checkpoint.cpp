@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -122,16 +123,37 @@ void add_labels(RowHash& hash, const TaskEdges& edges, double split) {
   }
 }
 
+/// A row for each node: its degrees, and sums over its edges of the weight, or 1, times numbers that the
+/// source draws. These are powers of two, so that products are exact, as sums are on a reproducible graph:
+/// the hash does not depend on the ranks. Collective.
 void add_edges(RowHash& hash, const Graph& graph, std::span<const Index> ids) {
+  Graph exact = graph;
+  GraphOptions options = graph.options();
+  options.reproducible = true;
+  options.halo_format = HaloFormat::exact;
+  exact.set_options(options);
+  constexpr Index draws = 4;
+  constexpr double powers = 8;  // of two, with a sign
+  const Random random(RandomKey{});
+  Tensor drawn({std::ssize(ids), draws});
+  for (Index i = 0; i < drawn.num_rows(); ++i)
+    for (Index j = 0; j < draws; ++j) {
+      const double number = 2 * powers *
+                            random.uniform(static_cast<std::uint64_t>(ids[static_cast<std::size_t>(i)]),
+                                           static_cast<std::uint64_t>(j));
+      drawn.row(i)[j] = static_cast<real>(number < powers ? std::exp2(std::floor(number))
+                                                          : -std::exp2(std::floor(number - powers)));
+    }
+  const Variable weight = graph.edge_weight();
+  const Variable sums =
+      weight.defined()
+          ? exact.update_all(fn::u_mul_e(drawn, reshape(weight, {graph.num_edges(), 1})), fn::sum)
+          : exact.update_all(fn::copy_u(drawn), fn::sum);
   const Array<Index>&in = graph.in_degrees(), &out = graph.out_degrees();
   for (Index i = 0; i < std::ssize(ids); ++i) {
     hash << static_cast<double>(ids[static_cast<std::size_t>(i)]) << static_cast<double>(in[i])
          << static_cast<double>(out[i]);
-    hash.end_row();
-  }
-  const Variable weight = graph.edge_weight();
-  for (Index k = 0; weight.defined() && k < weight.num_rows(); ++k) {
-    add_row(hash, weight.value(), k);
+    add_row(hash, sums.value(), i);
     hash.end_row();
   }
 }

@@ -190,8 +190,11 @@ void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& da
     const std::string which = o.draw_split ? concat("split drawn with seed ", o.draw_split->seed, ": ")
                                            : concat("split ", data.splits.chosen, " of ", splits,
                                                     " (--split 0 to ", splits - 1, "): ");
+    const Index unlabelled =
+        comm.all_reduce(Index{std::ranges::count_if(data.labels, [](auto label) { return label < 0; })});
     say(comm, data.name, ": ", which, counts[0], " training, ", counts[1], " validation and ", counts[2],
-        " test ", data.item, "s");
+        " test ", data.item, "s",
+        unlabelled > 0 ? concat("; ", unlabelled, " have no label (-1 or NaN)") : std::string());
   }
   if (o.epochs == 0) return;
   require<InputError>(counts[0] > 0 || o.draw_split, o.dataset.empty() ? data.name : o.dataset,

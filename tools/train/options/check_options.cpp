@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "formats/text.hpp"
 #include "option_table.hpp"
 
 #include <sar/core/error.hpp>
@@ -226,6 +227,16 @@ void check_dataset(const CLI::App& app, const TrainOptions& o, const OptionTable
          "--fields: weight cannot be combined with --ignore-edge-weights");
   refuse(app.count("--fields") > 0 && o.dataset.empty(),
          "--fields: needs a --dataset, not a generated graph");
+  const std::pair<const char*, std::vector<TaskType>> read_by[] = {
+      {"labels train_mask val_mask test_mask", {TaskType::node}},
+      {"edge_labels", {TaskType::edge}},
+      {"edge_split edge_train_mask edge_val_mask edge_test_mask", {TaskType::link, TaskType::edge}}};
+  for (const auto& [key, field] : o.data.fields)
+    for (const auto& [keys, tasks] : read_by)
+      refuse(!o.describe && formats::is_one_of(keys, key) && std::ranges::count(tasks, o.task.type) == 0,
+             concat("--fields: ", key, " needs --task ",
+                    joined(
+                        tasks, [](TaskType task) { return name_of(task); }, " or ")));
   for (const OptionRow& row : table.rows())
     refuse(row.is_for_graph_files() && row.is_given() &&
                (o.dataset.empty() || (o.found.kind != DatasetKind::unknown && row.name() != "--split")),

@@ -116,7 +116,9 @@ void add_data_options(OptionTable& t, TrainOptions& o) {
            "generated graph, instead of --dataset")
       .for_tasks(one_graph_tasks)
       .excludes({"--dataset"});
-  for (CLI::Option* option : add_sbm_options(t.app(), o.sbm, "sbm: ")) t.row(option);
+  for (CLI::Option* option : add_sbm_options(t.app(), o.sbm, "sbm: "))
+    t.row(option).read_with("--graph sbm and no --dataset",
+                            [&o] { return o.dataset.empty() && o.graph == BuiltInGraph::sbm; });
 }
 
 }  // namespace sar::tools
