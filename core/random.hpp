@@ -47,8 +47,8 @@ struct RandomKey {
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) noexcept;
 
-/// The draws of one family. `row` is a GLOBAL node or edge id; element i of a row is word i % 4 of block i /
-/// 4.
+/// The draws of one family. `row` is the original id of a node or edge; element i of a row is word i % 4 of
+/// block i / 4.
 ///
 /// @code
 /// const Random random({.seed = 1, .stream = 3, .step = 0});

@@ -180,7 +180,7 @@ typedef struct sar_graph_s* sar_graph;
  *     "mode"               "rematerialize" (default), "sequential" or "one_shot": what is kept of the halo
  *     "pipeline_depth"     stages of halo rows in flight while one is processed; default 1
  *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of the rank that
- *                          owns most, an eighth in a backward pass that also fetches rows
+ *                          owns most, an eighth in a backward pass that also fetches rows, 1 MiB at least
  *     "edge_chunk", "serial_messages", "reproducible": as GraphOptions in C++
  *     "halo_format"        halo row format: "exact" (default), or another name of docs/message_passing.md
  *
@@ -573,7 +573,7 @@ SAR_API int sar_potential_free(sar_potential potential);
 /* Structures with labels, and a copy of a potential that is trained on them while a program uses it. */
 typedef struct sar_learner_s* sar_learner;
 
-/* Makes a learner of a potential, which gets new weights by sar_learner_train(). With a directory, goes on
+/* Creates a learner of a potential, whose weights sar_learner_train() changes. With a directory, goes on
  * from its latest checkpoint, with all structures of it, such as that of train --save-learner. The potential
  * may be freed before the learner. Returns SAR_ERROR_INPUT for a checkpoint of another potential, a committee
  * of several files, and a batch size below 1. Collective.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Dropout: whether an element (row, column) is dropped is a function of the key, the GLOBAL row id and the
-/// column, so it is the same for every partitioning and every number of threads.
+/// Dropout: whether an element (row, column) is dropped is a function of the key, the original id of the row
+/// and the column, so it is the same for every partitioning and every number of threads.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>

@@ -105,7 +105,7 @@ inline void no_progress(const std::string& /*phase*/, Index /*done*/, Index /*to
 /// Memory of a rank, with edges / Q and nodes / Q on each: 48 bytes an edge, 8 to 24 bytes a node, at most
 /// about 32 bytes for each node that its edges come from or go to, and the edges (24 bytes each) and the data
 /// of one part while it is written; with several types, 16 bytes an edge more. metis also gathers the graph
-/// on rank 0. The directory depends on the source and the options, and for metis, ldg and scotch also on Q.
+/// on rank 0. The directory depends on the source and the options, and for ldg and scotch also on Q.
 ///
 /// The directory gets its name when it is complete; a failure leaves nothing behind. Collective; source and
 /// options are the same on every rank. Throws InputError, the same on every rank, when `out_dir` exists or

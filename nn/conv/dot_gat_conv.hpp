@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Attention by similarity: dot product (DotGATConv), cosine (AGNNConv), graph transformer (TransformerConv).
+/// Attention by similarity: dot product (DotGatConv), cosine (AGNNConv), graph transformer (TransformerConv).
 #pragma once
 
 #include <sar/nn/conv/attention_conv.hpp>

@@ -42,11 +42,11 @@ struct ModelDescription {
   std::optional<double> input_dropout = {};
   std::string aggregator = {};   ///< sage: mean (default), gcn, pool, lstm; gin: sum, mean, max, min
   std::string gcn_norm = {};     ///< gcn: degrees (default), weights, in_weights; see GraphConvNorm
-  Index heads = 4;               ///< gat, gatv2: heads of each layer but the last; with jk also of the last
+  Index heads = 4;               ///< attention: heads of each layer but the last; with jk also of the last
   Index out_heads = 1;           ///< gat, gatv2: heads of the last layer; the result is their mean
   std::vector<Index> heads_of_layers = {};  ///< the same as a list, in JSON "heads": [8, 8, 1]; empty: heads
                                             ///< and out_heads
-  double attention_dropout = 0;             ///< gat, gatv2: dropout of the attention coefficients
+  double attention_dropout = 0;             ///< gat, gatv2, hetero-gat: of the attention coefficients
   /// stacks: residual connection of each layer: none (default), identity, linear; or the number of the first
   /// layer with one, counted from 1, which is an identity where the widths are equal and linear elsewhere
   std::string residual = {};
@@ -112,7 +112,8 @@ struct ModelDescription {
   [[nodiscard]] std::string to_json() const;
   /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
   /// an unknown type, norm, activation, residual, jk, readout, aggregator or gcn_norm, for widths and numbers
-  /// of heads outside 1 to 2^24, for numbers of layers outside 1 to max_layers, for a dropout outside [0, 1),
+  /// of heads outside 1 to 2^24, for numbers of layers outside 1 to max_layers (mesh_graph_net: 0), for a
+  /// dropout outside [0, 1),
   /// and as check_layer_sizes().
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 

@@ -34,10 +34,10 @@ void add_saint_options(OptionTable& t, SampleOptions& s) {
   t.number("--walk-length", s.walk_length, "saint-walk: steps of each walk", 1)
       .read_with("--sampler saint-walk", [&s] { return s.sampler == Sampler::saint_walk; });
   t.number("--saint-batches", s.saint_batches,
-           "saint: subgraphs of an epoch; 0: as many as draw as many nodes as there are")
+           "saint: subgraphs of an epoch; 0: nodes of the graph / nodes that a subgraph draws")
       .read_with("--sampler saint-node, saint-edge or saint-walk", [&s] { return s.is_saint(); });
   t.number("--saint-coverage", s.saint_coverage,
-           "saint-edge, saint-walk: draws of each node from which the coefficients are counted", 1)
+           "saint-edge, -walk: nodes drawn to count probabilities, for each node", 1)
       .read_with("--sampler saint-edge or saint-walk",
                  [&s] { return s.is_saint() && s.sampler != Sampler::saint_node; });
 }
@@ -51,7 +51,7 @@ void add_cluster_options(OptionTable& t, SampleOptions& s) {
     s.clusters = number.value_or(SampleOptions::parts);
   };
   t.parsed("--clusters", read, "N|parts",
-           "mini-batches of clusters: as many, or the parts of the partition directory")
+           "mini-batches of clusters: N clusters, or `parts`, those of the partition directory")
       .for_tasks({TaskType::node})
       .excludes({"--sample", "--mfg"})
       .recorded([&t, &s] {

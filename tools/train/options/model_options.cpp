@@ -70,7 +70,8 @@ void add_layer_options(OptionTable& t, TrainOptions& o) {
          "residual connection: none, identity, linear, or the first layer with one")
       .default_text("none")
       .recorded();
-  t.choice("--jk", m.jk, named(ModelDescription::jks), "final linear layer, of the outputs of layers")
+  t.choice("--jk", m.jk, named(ModelDescription::jks),
+           "final linear layer, of outputs of layers; graph: last")
       .recorded();
   std::vector<std::string> readouts = ModelDescription::readouts;
   std::erase(readouts, "none");
@@ -120,12 +121,12 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
       .common()
       .default_for(TaskType::potential, [&m] { m.type = "painn"; })
       .recorded();
-  t.number("--layers", m.layers, "number of layers", 1, ModelDescription::max_layers)
+  t.number("--layers", m.layers, "number of layers; mace: 2", 1, ModelDescription::max_layers)
       .for_tasks(all_tasks)
       .common()
       .default_for(TaskType::potential, [&m] { m.layers = m.type == "mace" ? 2 : 3; })
       .recorded();
-  t.number("--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1)
+  t.number("--hidden", m.hidden, "width between layers, of all heads together; potential: 64, mace: 128", 1)
       .for_tasks(all_tasks)
       .common()
       .default_for(TaskType::potential, [&m] { m.hidden = m.type == "mace" ? 128 : 64; })

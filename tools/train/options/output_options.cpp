@@ -23,7 +23,7 @@ void add_parallel_options(OptionTable& t, TrainOptions& o) {
   t.choice("--partition", o.data.partition, partition_methods(), "assignment of nodes to ranks").common();
   t.choice("--mode", o.graph_options.mode, named_values(halo_mode_names), "which halo rows are in memory");
   t.number("--max-halo-bytes", o.graph_options.max_halo_bytes,
-           "most bytes of halo rows in a stage; 0: at most a quarter of a rank's rows")
+           "bytes of halo rows in a stage; 0: a quarter of the largest rank's rows, or 1 MiB")
       .common();
   t.number("--halo-cache-bytes", o.halo_cache_bytes,
            "--sample: most bytes of input rows of other ranks that a rank keeps; 0: none")

@@ -252,7 +252,7 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   key("--stress-key", o.keys.stress, "key of the stresses or virials; none: no stresses");
   t.number("--cutoff", m.cutoff, "distance up to which atoms interact, in the unit of the positions", 0, most)
       .recorded();
-  t.number("--num-basis", m.num_basis, "radial basis functions", 1, 1 << 16)
+  t.number("--num-basis", m.num_basis, "radial basis functions; mace: 8", 1, 1 << 16)
       .default_for(TaskType::potential, [&m] { m.num_basis = m.type == "mace" ? 8 : m.num_basis; })
       .recorded();
   t.choice("--radial-basis", m.radial_basis, named(ModelDescription::radial_bases), "radial basis functions")

@@ -117,9 +117,9 @@ void add_training_options(OptionTable& t, TrainOptions& o) {
   t.group("Training", all_tasks);
   add_task_options(t, o.task);
   t.number("--epochs", o.epochs, "passes over the training data; 0: --predict only").common();
-  t.number("--lr", o.lr, "learning rate", 0, most_rate).common().default_for(TaskType::potential, [&o] {
-    o.lr = o.model.type == "mace" ? 0.01 : 5e-3;
-  });
+  t.number("--lr", o.lr, "learning rate; painn: 0.005", 0, most_rate)
+      .common()
+      .default_for(TaskType::potential, [&o] { o.lr = o.model.type == "mace" ? 0.01 : 5e-3; });
   t.parsed(
        "--lr-factors",
        [&o](const std::string& text) {
@@ -143,7 +143,8 @@ void add_training_options(OptionTable& t, TrainOptions& o) {
       .read_with("--optimizer sgd", [&o] { return o.optimizer == sgd; })
       .recorded();
   t.number("--weight-decay", o.weight_decay, "weight decay of all parameters", 0, most_rate).recorded();
-  t.number("--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any", 0, most_norm)
+  t.number("--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any; potential: 10", 0,
+           most_norm)
       .default_for(TaskType::potential, [&o] { o.clip_norm = 10; })
       .recorded();
   t.number("--ema", o.ema, "decay of moving averages of the weights, which are evaluated and saved; 0: none",
