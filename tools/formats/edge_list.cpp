@@ -53,7 +53,7 @@ class HeaderGuess {
       const bool parts_below =
           c >= 2 && below(c, [](std::string_view field) { return to_part(field).has_value(); });
       const bool is_other = is_text && (c < 2 || !to_part(first_[c])) && (numbers_below || parts_below);
-      if (is_other && has_numbers) cannot_tell();
+      if (is_other && (has_numbers || nodes_recur())) cannot_tell();
       if (is_other || (first_[c].empty() && std::ranges::none_of(first_, is_number) && numbers_below))
         return true;
     }

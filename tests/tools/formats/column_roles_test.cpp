@@ -142,8 +142,8 @@ TEST_CASE("columns of texts are ignored and named") {
 TEST_CASE("a first line is a header, an edge, or refused with --header") {
   CHECK(read("user,item\nu1,i1\nu2,i1\n").edges == Edges{{0, 1}, {2, 1}});
   CHECK(read("a,b\nb,c\nc,a\n").edges.size() == 3);
-  for (const char* text :
-       {"u,v\nann,bob\nbob,cid\n", "customer,purchase\nc1,p1\nc2,p1\n", "0,1,n/a\n1,2,5\n2,0,6\n"}) {
+  for (const char* text : {"u,v\nann,bob\nbob,cid\n", "customer,purchase\nc1,p1\nc2,p1\n",
+                           "0,1,n/a\n1,2,5\n2,0,6\n", "0 a,b\na,b 0\n1 0\n"}) {
     CAPTURE(text);
     CHECK(has(error(text), "expected --header yes or --header no"));
   }
