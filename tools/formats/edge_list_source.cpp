@@ -254,6 +254,8 @@ class EdgeListSource final : public FileSource {
     const bool typed = !options.relations.empty();
     require<InputError>(!typed || options.node_keys.empty(), options.node_keys,
                         ": --node-keys are for one edge list, expected none with --edges");
+    require<InputError>(!typed || options.node_ids != NodeIds::names,
+                        "--node-ids: names are for one edge list, expected dense or from-1 with --edges");
     require<InputError>(options.node_keys.empty() || options.node_ids != NodeIds::from_one, options.node_keys,
                         ": --node-keys say which node has which id, expected no --node-ids from-1");
     if (!typed) read_edges_of({}, path, options);
