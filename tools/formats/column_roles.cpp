@@ -35,6 +35,9 @@ class RoleFinder {
     if (source_ < 0 || target_ < 0) find_ends_by_place();
     columns_[source_].role = ColumnRole::source;
     columns_[target_].role = ColumnRole::target;
+    for (const auto& [role, of] : options_.columns)
+      require<InputError>(!options_.ignore_data || role == "source" || role == "target", "--columns: ", role,
+                          "=", of, " is data, which --ignore-columns leaves alone, expected one of them");
     if (options_.ignore_data) return std::move(columns_);
     find_given_data();
     if (has_names_) find_usual_names(false);

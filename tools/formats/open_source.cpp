@@ -116,13 +116,14 @@ const Format formats[] = {
 /// Other formats say themselves what their columns and nodes are. Local.
 void refuse_edge_list_options(const std::string& path, const SourceOptions& options) {
   const auto refuse = [&](const char* option, bool is_given) {
-    require<InputError>(!is_given, path, ": ", option,
-                        " is for edge lists, and the file is none, expected no ", option);
+    require<InputError>(!is_given, path, ": the file is no edge list, expected no ", option);
   };
   refuse("--columns", !options.columns.empty());
   refuse("--header", options.header.has_value());
   refuse("--node-keys", !options.node_keys.empty());
-  refuse("--node-ids from-1", options.node_ids == NodeIds::from_one);
+  refuse("--separator", options.separator.has_value());
+  refuse("--ignore-columns (train --ignore-edge-weights leaves weights alone)", options.ignore_data);
+  refuse("--node-ids", options.node_ids != NodeIds::automatic);
 }
 
 }  // namespace

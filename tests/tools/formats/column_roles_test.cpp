@@ -291,13 +291,20 @@ TEST_CASE("rows of node data belong to ids for sure, or are refused") {
 TEST_CASE("options of edge lists are refused for other formats") {
   const SourceFile file(Communicator::world(), "e.mtx",
                         "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n");
-  SourceOptions ids, header, keys;
-  ids.node_ids = NodeIds::from_one;
+  SourceOptions ids, header, keys, separator, no_columns;
+  ids.node_ids = NodeIds::dense;
   header.header = true;
+  separator.separator = ' ';
+  no_columns.ignore_data = true;
   keys.node_keys = file.path();
   for (const auto& [option, name] : {std::pair{columns({{"source", "1"}}), "--columns"},
                                      {header, "--header"},
                                      {keys, "--node-keys"},
-                                     {ids, "--node-ids from-1"}})
-    CHECK(has(file.error(option), concat(": ", name, " is for edge lists")));
+                                     {separator, "--separator"},
+                                     {no_columns, "--ignore-columns (train --ignore-edge-weights"},
+                                     {ids, "--node-ids"}})
+    CHECK(has(file.error(option), concat(": the file is no edge list, expected no ", name)));
+  SourceOptions both = columns({{"weight", "3"}});
+  both.ignore_data = true;
+  CHECK(has(error("0,1,2\n1,0,3\n", both), "--columns: weight=3 is data, which --ignore-columns leaves"));
 }
