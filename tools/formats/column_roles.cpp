@@ -330,6 +330,21 @@ void find_lists(std::span<const FirstLines::Line> lines, TextTable& table) {
   }
 }
 
+/// Whether the first line is a row although it has words, where the key is given by its number: keys are
+/// integers in all lines, or one of the words stands in the same column of another line.
+bool is_row_of_words(const std::vector<FirstLines::Line>& lines, char separator, std::size_t key) {
+  const std::vector<std::string_view> first = fields_of(lines.front().text, separator);
+  bool recurs = false, are_integers = true;
+  for (const FirstLines::Line& line : lines) {
+    const std::vector<std::string_view> row = fields_of(line.text, separator);
+    are_integers = are_integers && key < row.size() && to_integer(unquoted(row[key]));
+    for (std::size_t c = 0; c < std::min(row.size(), first.size()); ++c)
+      recurs = recurs || (&line != &lines.front() && row[c] == first[c] &&
+                          !number_or_flag(unquoted(row[c])) && !is_missing_field(unquoted(row[c])));
+  }
+  return recurs || are_integers;
+}
+
 }  // namespace
 
 TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
@@ -344,8 +359,11 @@ TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
     format.columns.push_back({.name = std::string(unquoted(field))});
     is_header = is_header || (!number_or_flag(unquoted(field)) && !field.empty());
   }
-  const auto key = options.node_columns.find("key");
-  if (!is_header && (key == options.node_columns.end() || !to_integer(key->second)))
+  const auto given = options.node_columns.find("key");
+  const auto key = given == options.node_columns.end() ? std::nullopt : to_integer(given->second);
+  is_header =
+      first.is_parquet || (is_header && !(key && is_row_of_words(first.lines, format.separator, *key - 1)));
+  if (!is_header && !key)
     throw LineError(header.number, "the first line is ", formats::in_quotes(header.text),
                     ", expected a header with the names of the columns, or the numbers "
                     "of the columns in --node-columns, such as key=1");

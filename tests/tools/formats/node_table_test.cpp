@@ -141,6 +141,18 @@ TEST_CASE("a table without a header, lists of features in a field, and a word fo
         "columns, or "
         "the numbers of the columns in --node-columns, such as key=1");
 
+  for (const char* text : {"900,bio,7\n7,chem,8\n31,math,9\n", "\"900\",bio,7\n7,bio,8\n31,bio,9\n"}) {
+    Tables words(comm, text, "", "7 900\n900 31\n");
+    words.columns({{"key", "1"}, {"labels", "2"}, {"features", "3"}});
+    CHECK(words.read().node_data.at("features") == std::vector<double>{7, 8, 9});
+  }
+  Tables recurs(comm, "ann,bio,7\nbob,chem,8\ncid,bio,9\n", "", "bob ann\nann cid\n");
+  recurs.columns({{"key", "1"}, {"labels", "2"}, {"features", "3"}});
+  CHECK(recurs.read().node_data.at("labels") == std::vector<double>{0, 1, 0});
+  Tables named(comm, "id,4,2,label\n900,5,7,bio\n7,6,8,chem\n31,7,9,bio\n", "", "7 900\n900 31\n");
+  named.columns({{"key", "1"}, {"features", "2"}});  // a column that is called 2
+  CHECK(named.read().node_data.at("features") == std::vector<double>{7, 8, 9});
+
   const std::string begin = "id\tx\tlabel\n0\t0,1,0.5\tcat\n1\t[1 2 3]\tunknown\n2\t4,5,";
   const std::string end = "\tdog\n3\t7,8,9\tcat\n4\t1,1,1\tant\n";
   Tables lists(comm, begin + "6" + end);
