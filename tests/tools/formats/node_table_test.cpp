@@ -268,6 +268,28 @@ TEST_CASE("words for a missing label among numbers, and row numbers of pandas, w
   }
 }
 
+TEST_CASE("a word among numbers that are labels is refused, and so is a missing label that no row has") {
+  const Communicator comm = Communicator::world();
+  const auto table = [&](const std::vector<const char*>& labels) {
+    std::string text = "id,label\n";
+    for (std::size_t v = 0; v < 5; ++v) text += concat(v, ",", labels[v % labels.size()], "\n");
+    return text;
+  };
+  const std::string refused =
+      "nodes.csv: column 'label' has numbers and 'unknown', expected numbers alone, names alone, or "
+      "--missing-label unknown";
+  CHECK(Tables(comm, table({"5.5", "6.5", "unknown", "7.25"})).error() == refused);
+  CHECK(Tables(comm, table({"1", "2", "unknown"})).error() == refused);
+  Tables missing(comm, table({"5.5", "6.5", "unknown", "7.25"}));
+  missing.options.missing_label = "unknown";
+  CHECK(missing.read().node_data.at("labels")[3] == 7.25);
+  missing.options.missing_label = "Unknown";
+  CHECK(missing.error() ==
+        "nodes.csv: column 'label' has no 'Unknown', expected --missing-label with a word that it has");
+  CHECK(Tables(comm, table({"1", "3a", "2", "3b"})).read().node_data.at("labels") ==
+        std::vector<double>{0, 2, 1, 3, 0});
+}
+
 TEST_CASE("each wrong key and field of a table is one sentence with its line") {
   const Communicator comm = Communicator::world();
   const auto replaced = [](const std::string& from, const std::string& to) {

@@ -44,8 +44,10 @@ TextCounts for_each_row_of(std::string_view text, const TextTable& format, const
 struct ColumnValues {
   WordSet words;
   bool are_numbers = true;
+  bool has_missing = false;  ///< what Column::missing says
 
   void add(const Column& column, std::string_view field, std::size_t most) {
+    has_missing = has_missing || field == column.missing;
     if (is_unlabelled(column, field)) return;
     are_numbers = are_numbers && number_or_flag(field).has_value();
     if (words.size() <= most && !words.contains(field)) words.emplace(field);
@@ -54,8 +56,25 @@ struct ColumnValues {
   void add_ranks(const Communicator& comm) {
     words = gather_words(comm, words);
     are_numbers = comm.all_reduce(are_numbers ? 1 : 0, ReduceOp::min) == 1;
+    has_missing = comm.all_reduce(has_missing ? 1 : 0, ReduceOp::max) == 1;
   }
 };
+
+/// Refuses a word among numbers that would make classes of them: beside a number that is not whole, or alone
+/// beside several.
+void require_no_word(const std::string& path, const Column& column, const WordSet& values) {
+  const auto is_word = [](const std::string& value) { return !number_or_flag(value); };
+  const auto word = std::ranges::find_if(values, is_word);
+  const auto words = std::ranges::count_if(values, is_word), numbers = std::ssize(values) - words;
+  const bool has_values = std::ranges::any_of(values, [&](const std::string& value) {
+    return !is_word(value) && !to_whole_number(value) && to_number(value);
+  });
+  require<InputError>(word == values.end() || !(has_values || (words == 1 && numbers > 1)), path, ": column ",
+                      formats::in_quotes(column.name), " has numbers and ",
+                      formats::in_quotes(word == values.end() ? "" : *word),
+                      ", expected numbers alone, names alone, or --missing-label ",
+                      word == values.end() ? "" : *word);
+}
 
 /// Finds the categories of labels and one-hot columns.
 void find_categories(const Communicator& comm, const SourceOptions& options, TextTable& format) {
@@ -74,6 +93,9 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Tex
     of_column.add_ranks(comm);
     Column& column = format.columns[c];
     const bool is_label = column.role == ColumnRole::labels;
+    require<InputError>(of_column.has_missing || column.missing.empty(), options.node_table, ": column ",
+                        formats::in_quotes(column.name), " has no ", formats::in_quotes(column.missing),
+                        ", expected --missing-label with a word that it has");
     if (is_label && of_column.are_numbers) continue;
     const auto with_commas = std::ranges::find_if(of_column.words, has_number_commas);
     if (is_label && with_commas != of_column.words.end() &&
@@ -82,6 +104,7 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Tex
         }))
       throw InputError(concat(options.node_table, ": column ", formats::in_quotes(column.name), " is ",
                               formats::in_quotes(*with_commas), ", expected ", no_number_commas));
+    if (is_label) require_no_word(options.node_table, column, of_column.words);
     const std::size_t most = is_label ? most_labels : most_categories;
     require<InputError>(of_column.words.size() <= most, options.node_table, ": column ",
                         formats::in_quotes(column.name), " has more than ", most,
