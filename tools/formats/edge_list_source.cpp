@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -191,11 +193,34 @@ class EdgeListFile {
         "no for an edge (the format of METIS is not read)");
   }
 
+  /// Refuses integers that nobody calls weights, and that `real` cannot hold, as times. Collective.
+  void require_exact_weights(std::span<const double> weights) {
+    const Index column = static_cast<Index>(format_.place_of(ColumnRole::weight));
+    if (!format_.columns[column].name.empty() || !options_.columns.empty() || format_.has_dictionaries)
+      return;
+    double rounded = -1;
+    bool are_whole = true;
+    for (const double weight : weights) {
+      are_whole = are_whole && weight == std::floor(weight);
+      if (weight != static_cast<double>(static_cast<real>(weight)))
+        rounded = std::max(rounded, std::abs(weight));
+    }
+    rounded = comm_.all_reduce(rounded, ReduceOp::max);
+    const bool all_are_whole = comm_.all_reduce(are_whole ? 1 : 0, ReduceOp::min) == 1;
+    const Index source = static_cast<Index>(format_.place_of(ColumnRole::source)),
+                target = static_cast<Index>(format_.place_of(ColumnRole::target));
+    require<InputError>(rounded < 0 || !all_are_whole, path_, ": column ", column + 1,
+                        " has integers such as ", exact_text(rounded),
+                        ", which single precision cannot hold as weights, expected --columns source=",
+                        source + 1, ",target=", target + 1, " (or weight=", column + 1, ")");
+  }
+
   void add_edge_data() {
     const PartitionBook slices = PartitionBook::even(num_edges, comm_.size());
     const DataArray all = chunks.take_data(comm_, slices, format_.width());
     for (const auto& [name, slots] : field_slots(format_.columns)) {
       DataArray data = comm_.agree([&] { return take_columns(all, slots, slots.size() > 1); });
+      if (name == "weight") require_exact_weights(doubles_in(data));
       double least = std::numeric_limits<double>::infinity(), most = -least;
       for (const double value : doubles_in(data)) {
         least = std::min(least, value);  // not NaN

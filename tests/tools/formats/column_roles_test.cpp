@@ -113,9 +113,16 @@ TEST_CASE("a named column that is no weight is none, an unnamed one is, with its
   const Read named = read("src,dst,timestamp\n0,1,1217567877\n1,2,1217567977\n");
   CHECK(named.data.empty());
   CHECK(has(named.notes, "weight: none, ignored: column 3 'timestamp'"));
-  const Read unnamed = read("0 1 1217567877\n1 2 1217567977\n");
-  CHECK(unnamed.data.at("weight") == std::vector<double>{1217567877, 1217567977});
-  CHECK(has(unnamed.notes, "weight of the edges: from 1217567877 to 1217567977"));
+  const Read unnamed = read("0 1 0.5\n1 2 1217567977\n");
+  CHECK(unnamed.data.at("weight") == std::vector<double>{0.5, 1217567977});
+  CHECK(has(unnamed.notes, "weight of the edges: from 0.5 to 1217567977"));
+  const std::string times = "0 1 1217567877\n1 2 1217567977\n";
+  if (sizeof(real) == 4)
+    CHECK(error(times) ==
+          ": column 3 has integers such as 1217567977, which single precision cannot hold as weights, "
+          "expected --columns source=1,target=2 (or weight=3)");
+  CHECK(read(times, columns({{"weight", "3"}})).data.at("weight") ==
+        std::vector<double>{1217567877, 1217567977});
   CHECK(read("0 1 7\n1 2 8\n", columns({{"source", "1"}, {"target", "2"}})).data.empty());
   CHECK(read("weight,from,to\n0.5,0,1\n2,1,0\n").data.at("weight") == std::vector<double>{0.5, 2});
   CHECK(read("from,to,x\n0,1,3\n", columns({{"weight", "x"}})).data.at("weight") == std::vector<double>{3});
