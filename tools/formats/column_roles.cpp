@@ -146,7 +146,7 @@ class RoleFinder {
     for (Index c = 0; c < num_columns(); ++c) {
       if (c == source_ || c == target_ || is_row_number(c)) continue;
       const ColumnRole role = has_names_ ? usual_role(columns_[c].name, false) : ColumnRole::ignored;
-      if (role == ColumnRole::weight || role == ColumnRole::split) continue;
+      if (role == ColumnRole::weight || role == ColumnRole::split || is_mask(role)) continue;
       if (source_ < 0)
         source_ = c;
       else if (target_ < 0)
@@ -183,7 +183,7 @@ class RoleFinder {
             give(c, names.role, name);
   }
 
-  /// Names are believed where the first rows have numbers, and `split` always.
+  /// Names are believed where the first rows have numbers; those of weights, split and masks always.
   void find_usual_names(bool edge_labels) {
     const std::vector<Column> before = columns_;
     for (Index c = 0; c < num_columns(); ++c) {
@@ -195,7 +195,8 @@ class RoleFinder {
       if (role == ColumnRole::ignored || (is_known && role != ColumnRole::features)) continue;
       if (is_empty(c) && !(role == ColumnRole::labels && options_.edge_labels)) {
         column.note = "empty";
-      } else if (role != ColumnRole::split && role != ColumnRole::weight && !has_numbers(c)) {
+      } else if (role != ColumnRole::split && role != ColumnRole::weight && !is_mask(role) &&
+                 !has_numbers(c)) {
         require_no_commas(c);
         column.note = "texts";
       } else {

@@ -318,6 +318,9 @@ double value_of(std::string_view field, Index column, ColumnRole role, const Edg
   if (is_split && !value)
     throw LineError(line.number, "the split of the edge is ", in_quotes(field),
                     ", expected train, val or test");
+  if (is_mask(role) && (!value || (*value != 0 && *value != 1)))
+    throw LineError(line.number, "column ", column + 1, " is ", in_quotes(field),
+                    ", expected 0 or 1, or true or false, or --ignore-columns");
   if (!value || !(is_finite_real(*value) || (may_miss && std::isnan(*value))))
     throw LineError(line.number, "column ", column + 1, " is ", in_quotes(field), ", expected ",
                     finite_real(value), ", or --ignore-columns");

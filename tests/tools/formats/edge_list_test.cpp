@@ -156,6 +156,17 @@ TEST_CASE("columns that the header calls split, label or type are edge data of t
   CHECK(read_text(comm, "x,y,\nann,bob,5\nbob,ann,6\n").edge_data.at("weight") == std::vector<double>{5, 6});
 }
 
+TEST_CASE("columns that the header calls masks are masks of the edges") {
+  const Communicator comm = Communicator::world();
+  const WholeSource masks =
+      read_text(comm, "src,dst,train_mask,valid_mask,TestMask\n0,1,True,0,False\n1,0,False,1,True\n");
+  CHECK(masks.edge_data.at("train_mask") == std::vector<double>{1, 0});
+  CHECK(masks.edge_data.at("val_mask") == std::vector<double>{0, 1});
+  CHECK(masks.edge_data.at("test_mask") == std::vector<double>{0, 1});
+  CHECK(error_of(comm, "src,dst,train_mask\n0,1,1\n1,0,0.5\n") ==
+        ": line 3: column 3 is '0.5', expected 0 or 1, or true or false, or --ignore-columns");
+}
+
 TEST_CASE("columns that the options name, and headers that do not fit") {
   const Communicator comm = Communicator::world();
   const std::string text = "user,item,Stars,rating\n0,1,4,5\n1,0,2,1\n";
@@ -174,7 +185,7 @@ TEST_CASE("columns that the options name, and headers that do not fit") {
   CHECK(read_text(comm, "src,dst,is_train\n0,1,True\n1,0,False\n1,1,1\n", options).edge_data.at("is_train") ==
         std::vector<double>{1, 0, 1});
   CHECK(error_of(comm, "src,dst,is_train\n0,1,True\n1,0,yes\n", options)
-            .starts_with(": line 3: column 3 is 'yes', expected a finite number"));
+            .starts_with(": line 3: column 3 is 'yes', expected 0 or 1, or true or false"));
   CHECK(error_of(comm, "# c\nsrc,dst,weight,split\n0,1,0.5\n") ==
         ": line 2: the header has 4 fields and the first edge has 3, expected as many; if the first column "
         "is row "
