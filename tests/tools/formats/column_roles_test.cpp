@@ -315,3 +315,36 @@ TEST_CASE("options of edge lists are refused for other formats") {
   both.ignore_data = true;
   CHECK(has(error("0,1,2\n1,0,3\n", both), "--columns: weight=3 is data, which --ignore-columns leaves"));
 }
+
+TEST_CASE("files of a dataset directory with names that other formats know are not left alone") {
+  const Communicator comm = Communicator::world();
+  const auto opened = [&](const std::string& name, const SourceOptions& options) {
+    const test::TemporaryDirectory directory(comm);
+    if (comm.rank() == 0) {
+      write_npy<Index>(directory.path() + "/edge_index.npy", std::vector<Index>{2, 2},
+                       std::vector<Index>{0, 1, 1, 0}, NpyType::int64);
+      for (const std::string& file : {std::string("features"), name})
+        write_npy<double>(directory.path() + "/" + file + ".npy", std::vector<Index>{2, 1},
+                          std::vector<double>{0, 1}, NpyType::float32);
+    }
+    comm.barrier();
+    try {
+      static_cast<void>(open_source(comm, directory.path(), options));
+    } catch (const InputError& error) {
+      return std::string(error.what()).substr(directory.path().size());
+    }
+    return std::string();
+  };
+  CHECK(opened("valid_mask", {}) ==
+        "/valid_mask.npy: is not read, expected val_mask.npy, or --fields val_mask=valid_mask");
+  CHECK(opened("edge_weights", {}) ==
+        "/edge_weights.npy: is not read, expected edge_weight.npy, or --fields weight=weights");
+  CHECK(
+      opened("edge_valid_mask", {}) ==
+      "/edge_valid_mask.npy: is not read, expected edge_val_mask.npy, or --fields edge_val_mask=valid_mask");
+  for (const char* name : {"val_mask", "edge_weight", "edge_val_mask", "valid", "y"})
+    CHECK(opened(name, {}).empty());
+  SourceOptions options;
+  options.fields = {{"weight", "weights"}};
+  CHECK(opened("edge_weights", options).empty());
+}
