@@ -300,12 +300,13 @@ struct EdgeLine {
 }
 
 /// A node without its quotes.
-std::string_view node_of(std::string_view field, const EdgeLine& line) {
+std::string_view node_of(std::string_view field, const EdgeLine& line, KeptTexts& kept) {
   const std::string_view node = unquoted(field);
-  if (node.empty() || node.front() == '"')
+  const bool begins_with_quotes = node.size() < field.size() && node.starts_with("\"\"");
+  if (node.empty() || (node.front() == '"' && !begins_with_quotes))
     throw LineError(line.number, "a node is ", in_quotes(field), " in ", in_quotes(line.text),
                     ", expected a number or a name without separators");
-  return node;
+  return unquoted_text(field, kept);
 }
 
 double value_of(std::string_view field, Index column, ColumnRole role, const EdgeLine& line) {
@@ -345,8 +346,8 @@ bool has_more(Fields& cut) {
 
 /// Calls take(line, source, destination) for each edge, with unquoted fields that are not empty.
 template <class Take>
-TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Array<double>& data,
-                         const Take& take) {
+TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, KeptTexts& kept,
+                         Array<double>& data, const Take& take) {
   struct Slot {
     ColumnRole role;
     bool is_data;
@@ -362,9 +363,9 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Ar
     for (const Slot& column : columns) {
       if (!cut.next()) wrong_number_of_fields(line, format);
       if (column.role == ColumnRole::source)
-        source = node_of(cut.field(), line);
+        source = node_of(cut.field(), line, kept);
       else if (column.role == ColumnRole::target)
-        target = node_of(cut.field(), line);
+        target = node_of(cut.field(), line, kept);
       else if (column.is_data)
         data.push_back(value_of(cut.field(), &column - columns.data(), column.role, line));
     }
@@ -403,7 +404,8 @@ TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, Edge
                                     : "a number from 1 on, as --node-ids says");
     return node - first_id;
   };
-  return for_each_edge(text, format, edges.data,
+  KeptTexts kept;
+  return for_each_edge(text, format, kept, edges.data,
                        [&](const EdgeLine& line, std::string_view source, std::string_view destination) {
                          edges.src.push_back(number_of(source, line));
                          edges.dst.push_back(number_of(destination, line));
@@ -412,7 +414,7 @@ TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, Edge
 
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, KeyedEdges& edges) {
   edges.clear();
-  return for_each_edge(text, format, edges.data,
+  return for_each_edge(text, format, edges.kept, edges.data,
                        [&](const EdgeLine&, std::string_view source, std::string_view destination) {
                          edges.ends.push_back(source);
                          edges.ends.push_back(destination);

@@ -8,6 +8,7 @@
 #include "edge_chunks.hpp"
 #include "first_lines.hpp"
 #include "source_options.hpp"
+#include "text.hpp"
 
 #include <sar/config.hpp>
 
@@ -41,10 +42,12 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
 /// Edges whose nodes are any words, which are parts of the text.
 struct KeyedEdges {
   std::vector<std::string_view> ends;  ///< source and destination in turn
+  KeptTexts kept;                      ///< those with quotes, which are parts of none
   Array<double> data;
 
   void clear() {
     ends.clear();
+    kept.clear();
     data.clear();
   }
 };

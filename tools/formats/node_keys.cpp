@@ -305,10 +305,10 @@ KeyFormat guess_key_format(const std::string& path, const FirstLines& first, con
 }
 
 /// The id of a line; empty: there is none.
-std::string_view id_of(std::string_view line, const KeyFormat& format) {
+std::string_view id_of(std::string_view line, const KeyFormat& format, KeptTexts& kept) {
   Fields fields(line, format.separator);
   for (Index column = 0; fields.next(); ++column)
-    if (column == format.column) return unquoted(fields.field());
+    if (column == format.column) return unquoted_text(fields.field(), kept);
   return {};
 }
 
@@ -320,10 +320,12 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
       guess_from_first_lines(comm, path, "a text with the id of a node in each line",
                              [&](const FirstLines& first) { return guess_key_format(path, first, options); });
   std::vector<std::string_view> ids;
+  KeptTexts kept;
   const auto parse = [&](std::string_view text) {
     ids.clear();
+    kept.clear();
     return for_each_row(text, [&](std::string_view line, Index number) {
-      const std::string_view id = id_of(line, format);
+      const std::string_view id = id_of(line, format, kept);
       if (id.empty())
         throw LineError(number, "there is no id in column ", format.column + 1, " of ", in_quotes(line),
                         ", expected one");

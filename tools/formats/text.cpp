@@ -25,6 +25,17 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+std::string_view unquoted_text(std::string_view field, KeptTexts& kept) {
+  const std::string_view text = unquoted(field);
+  if (text.size() == field.size() || text.find("\"\"") == text.npos) return text;
+  std::string& single = kept.emplace_front();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    single += text[i];
+    if (text.substr(i).starts_with("\"\"")) ++i;
+  }
+  return single;
+}
+
 bool Lines::next() noexcept {
   if (rest_.empty()) return false;
   const std::size_t end = rest_.find('\n');

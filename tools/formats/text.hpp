@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <forward_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -83,6 +84,13 @@ inline std::string_view unquoted(std::string_view field) noexcept {
   if (field.size() < 2 || field.front() != '"' || field.back() != '"') return field;
   return field.substr(1, field.size() - 2);
 }
+
+/// Texts that are no part of the text which is read.
+using KeptTexts = std::forward_list<std::string>;
+
+/// The field without quotes at both ends, and two quotes between them as the one that they mean. Only a field
+/// with two is copied, to `kept`.
+std::string_view unquoted_text(std::string_view field, KeptTexts& kept);
 
 /// The text behind "weight": in a Python dictionary, up to the next comma or brace; nothing if there is none.
 std::optional<std::string_view> weight_in_dictionary(std::string_view line) noexcept;

@@ -236,6 +236,23 @@ TEST_CASE("Excel's line of the separator, and line breaks in quotes") {
   CHECK(far.error() == "nodes.csv: line 57: " + open);
 }
 
+TEST_CASE("two quotes in a field in quotes are one: in names of nodes, labels and categories") {
+  const Communicator comm = Communicator::world();
+  const std::string edges = "\"\"\"ann\"\" a\",\"b \"\"c\"\"\"\n\"b \"\"c\"\"\",\"\"\"ann\"\" a\"\n";
+  Tables tabs(comm, "id\tlabel\tx\nb \"c\"\tk \"1\"\tv\"\n\"\"\"ann\"\" a\"\t\"k \"\"1\"\"\"\t\"v\"\"\"\n",
+              "", edges);
+  tabs.columns({{"one-hot", "x"}});
+  const WholeSource whole = tabs.read();
+  CHECK(whole.edges == std::vector<std::pair<Index, Index>>{{1, 0}, {0, 1}});
+  CHECK(whole.node_data.at("labels") == std::vector<double>{0, 0});
+  CHECK(whole.node_data.at("features") == std::vector<double>{1, 1});
+  SourceOptions options;
+  const SourceFile keys(comm, "keys.csv", "id,x\n\"b \"\"c\"\"\",1\n\"\"\"ann\"\" a\",2\n");
+  options.node_keys = keys.path();
+  CHECK(SourceFile(comm, "edges.csv", edges).read(options).edges ==
+        std::vector<std::pair<Index, Index>>{{1, 0}, {0, 1}});
+}
+
 TEST_CASE("lists of features in JSON: indices of those that are set, or values") {
   const Communicator comm = Communicator::world();
   const std::string sets = R"({"3": [2, 0, 2], "0": [], "1": [1], "4": [3, 1], "2": [0]})";

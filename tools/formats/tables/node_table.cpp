@@ -84,8 +84,10 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Tex
       values[c];
   if (values.empty()) return;
   const auto parse = [&](std::string_view text) {
+    KeptTexts kept;
     return for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index) {
-      for (auto& [c, of_column] : values) of_column.add(format.columns[c], unquoted(fields[c]), most_labels);
+      for (auto& [c, of_column] : values)
+        of_column.add(format.columns[c], unquoted_text(fields[c], kept), most_labels);
     });
   };
   read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [](const BlockPlace&) {});
@@ -119,14 +121,16 @@ DataArray read_rows_of(const FileSource& source, const SourceOptions& options, c
   const Communicator& comm = source.comm();
   std::vector<double> numbers;
   std::vector<std::string_view> keys;
+  KeptTexts kept;  // of keys
   std::vector<Index> lines;
   const std::size_t key = format.place_of(ColumnRole::key);
   const auto parse = [&](std::string_view text) {
     keys.clear();
+    kept.clear();
     lines.clear();
     return for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index line) {
       if (unquoted(fields[key]).empty()) throw LineError(line, "the key is empty, expected a node");
-      keys.push_back(unquoted(fields[key]));
+      keys.push_back(unquoted_text(fields[key], kept));
       lines.push_back(line);
       for (std::size_t c = 0; c < fields.size(); ++c)
         append_numbers(format.columns[c], fields[c], line, numbers);
