@@ -369,6 +369,7 @@ TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
                     ", expected a header with the names of the columns, or the numbers "
                     "of the columns in --node-columns, such as key=1");
   if (!is_header) {
+    require_no_rows_in_comments(first, format.separator, std::ssize(format.columns));
     format.begin = first.begin(false);
     for (std::size_t c = 0; c < format.columns.size(); ++c) format.columns[c].name = concat(c + 1);
   }

@@ -266,6 +266,7 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
     if (!sample.header.empty())
       format.header_line = first.comments[static_cast<std::size_t>(first.comments_before_data) - 1].number;
   }
+  if (!has_header) require_no_rows_in_comments(first, format.separator, std::ssize(sample.rows.front()));
   while (sample.header.size() > sample.rows.front().size() && sample.header.back().empty())
     sample.header.pop_back();
   try {
@@ -346,7 +347,7 @@ bool has_more(Fields& cut) {
 
 /// Calls take(line, source, destination) for each edge, with unquoted fields that are not empty.
 template <class Take>
-TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, KeptTexts& kept,
+TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, bool are_names, KeptTexts& kept,
                          Array<double>& data, const Take& take) {
   struct Slot {
     ColumnRole role;
@@ -356,7 +357,10 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Ke
   for (const Column& column : format.columns) columns.push_back({column.role, !column.field.empty()});
   const bool reads_dictionary = format.has_dictionaries && columns.size() > 2 && columns.back().is_data;
   if (reads_dictionary) columns.pop_back();
-  return for_each_row(text, [&](std::string_view whole, Index number) {
+  const auto skip = [&](std::string_view comment, Index number) {
+    require_no_row(comment, number, format.separator, std::ssize(format.columns), are_names);
+  };
+  const auto take_row = [&](std::string_view whole, Index number) {
     const EdgeLine line{whole, number};
     Fields cut(line.text, format.separator);
     std::string_view source, target;
@@ -374,7 +378,8 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Ke
       wrong_number_of_fields(line, format);
     if (cut.has_open_quote()) throw LineError(line.number, open_quote);
     take(line, source, target);
-  });
+  };
+  return for_each_row(text, take_row, skip);
 }
 
 /// A node whose text is not of digits alone.
@@ -405,7 +410,7 @@ TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, Edge
     return node - first_id;
   };
   KeptTexts kept;
-  return for_each_edge(text, format, kept, edges.data,
+  return for_each_edge(text, format, false, kept, edges.data,
                        [&](const EdgeLine& line, std::string_view source, std::string_view destination) {
                          edges.src.push_back(number_of(source, line));
                          edges.dst.push_back(number_of(destination, line));
@@ -414,7 +419,7 @@ TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, Edge
 
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, KeyedEdges& edges) {
   edges.clear();
-  return for_each_edge(text, format, edges.kept, edges.data,
+  return for_each_edge(text, format, true, edges.kept, edges.data,
                        [&](const EdgeLine&, std::string_view source, std::string_view destination) {
                          edges.ends.push_back(source);
                          edges.ends.push_back(destination);

@@ -72,6 +72,20 @@ std::size_t Fields::behind_quotes() noexcept {
   return close == std::string_view::npos ? 0 : close + 1;
 }
 
+void require_no_row(std::string_view comment, Index line, char separator, Index num_fields, bool are_names) {
+  const std::string_view text = trimmed(comment);
+  const auto behind = static_cast<unsigned char>(text.size() < 2 ? ' ' : text[1]);
+  if (!(std::isdigit(behind) != 0 || (are_names && (std::isalpha(behind) != 0 || behind >= 0x80)))) return;
+  Fields first(text, separator), all(text, separator);
+  first.next();
+  Index count = 0;
+  while (all.next()) ++count;
+  if (count < 2 || count != num_fields) return;
+  throw LineError(line, in_quotes(text), " is a comment by its ", text[0],
+                  ", and has as many fields as the rows, expected \"", first.field(),
+                  "\" in quotes, or a blank behind the ", text[0]);
+}
+
 bool has_number_commas(std::string_view field) {
   constexpr std::size_t most_letters = 100;
   if (field.find_first_of(", ") == field.npos || field.size() > most_letters) return false;  // as most are

@@ -124,13 +124,23 @@ struct TextCounts {
   Index rows = 0;  ///< what a parser makes of lines: one of each data line, say
 };
 
-/// Calls take(line, number) for each line with data: neither empty nor a comment. These are the rows.
-template <class Take>
-TextCounts for_each_row(std::string_view text, const Take& take) {
+/// Throws LineError for a comment that may be a row of so many fields, at least two: it has as many, and
+/// right behind its sign a digit, or with `are_names` a letter.
+void require_no_row(std::string_view comment, Index line, char separator, Index num_fields, bool are_names);
+
+inline constexpr auto take_none = [](std::string_view, Index) {};
+
+/// Calls take(line, number) for each line with data: neither empty nor a comment. These are the rows. Calls
+/// skip(line, number) for the others.
+template <class Take, class Skip = decltype(take_none)>
+TextCounts for_each_row(std::string_view text, const Take& take, const Skip& skip = take_none) {
   Lines lines(text);
   Index rows = 0;
   while (lines.next()) {
-    if (is_comment(lines.line())) continue;
+    if (is_comment(lines.line())) {
+      skip(lines.line(), lines.number());
+      continue;
+    }
     take(lines.line(), lines.number());
     ++rows;
   }

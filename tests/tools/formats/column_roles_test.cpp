@@ -177,6 +177,23 @@ TEST_CASE("comments may name the columns") {
   CHECK(has(error("% bip unweighted\n1 1\n2 1\n"), "--edges"));
 }
 
+TEST_CASE("a comment that may be a row is refused, and one that names columns is not") {
+  const std::string refused =
+      "' is a comment by its #, and has as many fields as the rows, expected \"#12\" in "
+      "quotes, or a blank behind the #";
+  CHECK(error("#12,#13\na,b\n") == ": line 1: '#12,#13" + refused);
+  CHECK(error("0,1\n#12,13\n1,0\n") == ": line 2: '#12,13" + refused);
+  CHECK(error("x,y,w\na,b,1\n#12,#13,2\n") == ": line 3: '#12,#13,2" + refused);
+  for (const char* text :
+       {"#12 3\n1 2\n", "#cats,bob\nbob,ann\n", "#cats,#dogs\nbob,ann\n", "%cats\t5\nbob\t%cats\n",
+        "bob,ann\n  #cats,#dogs\nann,bob\n", "\"#a\" b\n#a b\nb \"#a\"\n"})
+    CHECK_MESSAGE(has(error(text), "is a comment by its "), text);
+  CHECK(read("\"#12\",\"#13\"\n\"#13\",a\n").edges == Edges{{0, 1}, {1, 2}});
+  for (const char* text : {"#nodes 100\n0 1\n1 2\n", "0 1\n#graph 2\n1 2\n", "# 7 8\n0 1\n# 0 2\n1 2\n",
+                           "#node1\tnode2\n0\t1\n1\t2\n", "#5\n0 1\n1 2\n#0 1 2\n"})
+    CHECK_MESSAGE((read(text).edges == Edges{{0, 1}, {1, 2}}), text);
+}
+
 TEST_CASE("a byte order mark is no part of a text, plain or packed") {
   for (const std::string text : {"0,1\n1,2\n", "source,target\n0,1\n1,2\n",
                                  "%%MatrixMarket matrix coordinate pattern "

@@ -236,6 +236,17 @@ TEST_CASE("Excel's line of the separator, and line breaks in quotes") {
   CHECK(far.error() == "nodes.csv: line 57: " + open);
 }
 
+TEST_CASE("a row whose key begins with # is refused, and read in quotes") {
+  const Communicator comm = Communicator::world();
+  const std::string edges = "\"#1\",\"#2\"\n\"#2\",\"#1\"\n";
+  CHECK(Tables(comm, "id,label\n\"#1\",3\n#2,4\n", "", edges).error() ==
+        "nodes.csv: line 3: '#2,4' is a comment by its #, and has as many fields as the rows, expected "
+        "\"#2\" in "
+        "quotes, or a blank behind the #");
+  CHECK(Tables(comm, "id,label\n\"#2\",3\n# 2,4\n\"#1\",4\n", "", edges).read().node_data.at("labels") ==
+        std::vector<double>{3, 4});
+}
+
 TEST_CASE("two quotes in a field in quotes are one: in names of nodes, labels and categories") {
   const Communicator comm = Communicator::world();
   const std::string edges = "\"\"\"ann\"\" a\",\"b \"\"c\"\"\"\n\"b \"\"c\"\"\",\"\"\"ann\"\" a\"\n";

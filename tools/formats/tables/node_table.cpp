@@ -28,7 +28,10 @@ constexpr std::size_t most_labels = 65536, most_categories = 4096;
 template <class Take>
 TextCounts for_each_row_of(std::string_view text, const TextTable& format, const Take& take) {
   std::vector<std::string_view> fields;
-  return for_each_row(text, [&](std::string_view line, Index number) {
+  const auto skip = [&](std::string_view comment, Index number) {
+    require_no_row(comment, number, format.separator, std::ssize(format.columns), true);
+  };
+  const auto take_row = [&](std::string_view line, Index number) {
     fields.clear();
     Fields cut(line, format.separator);
     while (cut.next()) fields.push_back(cut.field());
@@ -37,7 +40,8 @@ TextCounts for_each_row_of(std::string_view text, const TextTable& format, const
       throw LineError(number, "there are ", fields.size(), " fields in ", formats::in_quotes(line),
                       ", expected ", format.columns.size(), " as in the header");
     take(fields, number);
-  });
+  };
+  return for_each_row(text, take_row, skip);
 }
 
 /// The values of a column, as far as they are names.
