@@ -400,9 +400,14 @@ Index whole_node(std::string_view field, const EdgeLine& line) {
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, EdgeChunk& edges) {
   edges.clear();
   const Index first_id = format.first_id;
-  const auto number_of = [first_id](std::string_view field, const EdgeLine& line) {
+  const bool may_be_names = format.may_be_names;
+  const auto number_of = [first_id, may_be_names](std::string_view field, const EdgeLine& line) {
     Index node = 0;
     if (!read_digits(field, node)) node = whole_node(field, line);
+    const bool has_zeros = field[0] == '0' && field.size() > 1 && field[1] >= '0' && field[1] <= '9';
+    if (may_be_names && (has_zeros || node >= Index{1} << 62))
+      throw NotAnInteger(line.number, "a node is ", in_quotes(field),
+                         ", expected a number below 2^62 without zeros ahead");
     if (node < first_id)
       throw LineError(line.number, "a node is ", in_quotes(field), ", expected ",
                       first_id == 0 ? "no negative number (unless nodes are names: --node-ids names)"

@@ -34,6 +34,7 @@ EdgeListFormat guess_from_file(const Communicator& comm, const std::string& path
                         "--separator");
     EdgeListFormat format = guess_edge_list_format(first, options);
     format.first_id = options.node_ids == NodeIds::from_one ? 1 : 0;
+    format.may_be_names = options.node_ids == NodeIds::automatic;
     return format;
   });
 }
@@ -99,7 +100,7 @@ class EdgeListFile {
     largest_ = comm_.all_reduce(largest, ReduceOp::max);
     smallest_ = num_edges > 0 ? comm_.all_reduce(smallest, ReduceOp::min) : -1;
     require<InputError>(largest_ < (Index{1} << 62), path_, ": a node is ", largest_,
-                        ", expected less than 2^62 (unless nodes are names)");
+                        ", expected less than 2^62 (unless nodes are names: --node-ids names)");
   }
 
   /// The numbers of the words that have been seen; the words of key_file() come first.

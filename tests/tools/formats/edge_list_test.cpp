@@ -250,6 +250,13 @@ TEST_CASE("integers are numbers of nodes when they are dense, names when they ar
     CHECK(read_text(comm, sparse, blocks_of(block, NodeIds::names)).edges == Edges{{0, 1}, {1, 2}, {0, 0}});
   }
   CHECK(read_text(comm, "30 1\n1 8\n", blocks_of(1, NodeIds::dense)).num_nodes == 31);
+  // names are different by their zeros ahead; beyond 2^62, all are names
+  CHECK(read_text(comm, "00701 80000\n701 80000\n").edges == Edges{{0, 1}, {2, 1}});
+  CHECK(read_text(comm, "00701 80000\n701 80000\n", blocks_of(1, NodeIds::dense)).edges ==
+        Edges{{701, 80000}, {701, 80000}});
+  CHECK(read_text(comm, "0.0 1\n1 0\n").edges == Edges{{0, 1}, {1, 0}});
+  for (const char* large : {"4611686018427387904", "4611686018427387905", "9223372036854775809"})
+    CHECK(read_text(comm, concat("7 ", large, "\n", large, " 8\n")).edges == Edges{{0, 1}, {1, 2}});
   // a word at the end makes names of all integers, and weights stay with their edges
   const WholeSource late = read_text(comm, "5 1 0.5\n1 5 1.5\n5 5 2.5\n1 x 3.5\n", blocks_of(1));
   CHECK(late.edges == Edges{{0, 1}, {1, 0}, {0, 0}, {1, 2}});
@@ -298,8 +305,9 @@ TEST_CASE("what is wrong in a line is said with its number, on all ranks") {
           ": line 6: a node is '1.5', expected an integer from 0 on (unless nodes are names: --node-ids "
           "names)");
   }
-  CHECK(error_of(comm, "0 9000000000000000000\n", blocks_of(1, NodeIds::dense)) ==
-        ": a node is 9000000000000000000, expected less than 2^62 (unless nodes are names)");
+  CHECK(
+      error_of(comm, "0 9000000000000000000\n", blocks_of(1, NodeIds::dense)) ==
+      ": a node is 9000000000000000000, expected less than 2^62 (unless nodes are names: --node-ids names)");
   CHECK(error_of(comm, "0 90000000000\n", blocks_of(1, NodeIds::dense)) ==
         ": there are 90000000001 nodes for 1 edges, expected at most 16777216");
   CHECK(error_of(comm, std::string("0 1\n\0\0\0", 7)) ==
