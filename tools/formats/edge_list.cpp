@@ -30,6 +30,19 @@ std::vector<Row> rows_of(const std::vector<Line>& lines, char separator) {
   return rows;
 }
 
+/// Refuses commas that may be part of the last of several fields, which blanks separate in all lines.
+void require_no_blanks(const std::vector<Line>& lines) {
+  const auto has_comma = [](std::string_view field) { return field.find(',') != field.npos; };
+  const std::size_t length = fields_of(lines.front().text, blanks).size();
+  const bool blanks_separate = std::ranges::all_of(lines, [&](const Line& line) {
+    const Row fields = fields_of(line.text, blanks);
+    return fields.size() == length && std::ranges::find_if(fields, has_comma) == fields.end() - 1;
+  });
+  if (blanks_separate && length > 2)  // of two, the first may be a name of two words
+    throw LineError(lines.front().number, "there are commas and blanks in ", in_quotes(lines.front().text),
+                    " and all other first lines, expected --separator comma or blank");
+}
+
 /// Decides whether the first line is a header.
 class HeaderGuess {
  public:
@@ -151,8 +164,8 @@ bool cut_dictionaries(std::vector<Line>& lines) {
   return true;
 }
 
-/// Numbers with blanks between them are no node. With `are_words`, "->" between two nodes, or the comma of
-/// "0,<tab>1", is no node and no part of one.
+/// Numbers with blanks between them are no node. With `are_words`, "->" between two nodes, the comma of
+/// "0,<tab>1", or that of "1,5" in all lines, is no node and no part of one.
 void require_ends(const std::vector<Line>& lines, const std::vector<Row>& rows, const EdgeListFormat& format,
                   bool are_words) {
   const auto is_sign = [](char c) {
@@ -170,7 +183,8 @@ void require_ends(const std::vector<Line>& lines, const std::vector<Row>& rows, 
         throw LineError(lines[r].number, "a node is ", in_quotes(node), " in ", in_quotes(lines[r].text),
                         ", expected --separator");
       has_signs = has_signs && !node.empty() &&
-                  (node.ends_with(',') || node.ends_with(';') || std::ranges::all_of(node, is_sign));
+                  (node.ends_with(',') || node.ends_with(';') || std::ranges::all_of(node, is_sign) ||
+                   has_number_commas(unquoted(node)));
     }
     if (has_signs)
       throw LineError(lines.front().number, "column ", c + 1, " of ", in_quotes(lines.front().text),
@@ -245,6 +259,8 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
   format.separator = options.separator         ? *options.separator
                      : format.has_dictionaries ? guess_separator(lines)
                                                : separator_of(first);
+  if (format.separator == ',' && !options.separator && !first.separator && !first.is_parquet)
+    require_no_blanks(lines);
   std::vector<Row> rows = rows_of(lines, format.separator);
   const HeaderGuess guess(lines.front(), rows);
   const bool guesses_header = !options.header && !first.is_parquet;

@@ -223,10 +223,12 @@ TEST_CASE("separators: inside quotes they are none, two that could be one are re
   CHECK(read("source,target\n\"Smith, J\",\"Doe, K\"\n\"Doe, K\",X\n").edges == Edges{{0, 1}, {1, 2}});
   CHECK(read("\"New York\" Boston\nBoston \"New York\"\n").edges == Edges{{0, 1}, {1, 0}});
   CHECK(read("0,1,\n1,2,\n").edges == Edges{{0, 1}, {1, 2}});
+  for (const char* text : {"a b,x y\nc d,a b\n", "a b,x\nx,c d\n", "a b c,x\nc d,a b c\n", "0, 1\n1, 2\n"})
+    CHECK_MESSAGE(has(read(text).notes, "separator: comma"), text);
   CHECK(read("source,target,\n0,1,\n1,2,\n").data.empty());
   CHECK(read("\tsource\ttarget\n0\t5\t7\n1\t7\t2\n").edges == Edges{{5, 7}, {7, 2}});
-  for (const char* text :
-       {"0;1;2,5\n1;2;3,5\n", "0 1 2,5\n1 2 3,5\n", "0::1\n1::2\n", "0 -> 1\n1 -> 2\n", "0,\t1\n1,\t2\n"}) {
+  for (const char* text : {"0;1;2,5\n1;2;3,5\n", "0 1 2,5\n1 2 3,5\n", "0::1\n1::2\n", "0 -> 1\n1 -> 2\n",
+                           "0,\t1\n1,\t2\n", "a b x,y\nb c y,z\n", "0\t1,5\n1\t2,5\n"}) {
     CAPTURE(text);
     CHECK(has(error(text), "--separator"));
   }
