@@ -441,7 +441,8 @@ TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, Edge
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, KeyedEdges& edges) {
   edges.clear();
   return for_each_edge(text, format, true, edges.kept, edges.data,
-                       [&](const EdgeLine&, std::string_view source, std::string_view destination) {
+                       [&](const EdgeLine& line, std::string_view source, std::string_view destination) {
+                         edges.lines.push_back(line.number);
                          edges.ends.push_back(source);
                          edges.ends.push_back(destination);
                        });

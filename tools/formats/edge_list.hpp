@@ -44,11 +44,13 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
 struct KeyedEdges {
   std::vector<std::string_view> ends;  ///< source and destination in turn
   KeptTexts kept;                      ///< those with quotes, which are parts of none
+  std::vector<Index> lines;            ///< of the edges
   Array<double> data;
 
   void clear() {
     ends.clear();
     kept.clear();
+    lines.clear();
     data.clear();
   }
 };

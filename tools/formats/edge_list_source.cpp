@@ -39,6 +39,28 @@ EdgeListFormat guess_from_file(const Communicator& comm, const std::string& path
   });
 }
 
+/// What a column of ends has, and the first word, or the first one for a missing node, if there is one.
+struct EndsSeen {
+  Index integers = 0, words = 0, missing = 0;
+  Index line = std::numeric_limits<Index>::max();
+  std::string word = {};
+
+  void add(std::string_view end, Index of_line) {
+    Index number = 0;
+    const bool is_digits = read_digits(end, number), is_missing = !is_digits && is_missing_field(end);
+    if (is_digits || (!is_missing && to_number(end))) {
+      ++integers;
+      return;
+    }
+    if (words == 0 || (is_missing && missing == 0)) {
+      line = of_line;
+      word = end;
+    }
+    ++words;
+    missing += is_missing ? 1 : 0;
+  }
+};
+
 /// Nodes are integers, or handles of NodeKeys that have become numbers.
 class EdgeListFile {
  public:
@@ -55,7 +77,8 @@ class EdgeListFile {
         if (is_sparse || !options.node_keys.empty()) name_integers();
       } catch (const NotAnInteger&) {  // on all ranks
         if (options.node_ids != NodeIds::automatic) throw;
-        read_names();
+        std::array<EndsSeen, 2> seen;
+        read_names(&seen);
       }
     }
     if (keys == nullptr) require_edge_in_first_line();
@@ -119,7 +142,24 @@ class EdgeListFile {
         });
   }
 
-  void read_names() {
+  /// Refuses a column of integers with a few words among them, by which all would count by their spelling.
+  /// Collective.
+  void require_names(EndsSeen& seen) {
+    std::array<Index, 3> counts{seen.integers, seen.words, seen.missing};
+    comm_.all_reduce(std::span<Index>(counts));
+    const auto [integers, words, missing] = counts;
+    const bool are_few = missing > 0 || words <= std::max<Index>(1, integers / 100);
+    if (words == 0 || words >= integers || !are_few) return;
+    if (missing > 0 && seen.missing == 0) seen.line = std::numeric_limits<Index>::max();
+    const Index line = comm_.all_reduce(seen.line, ReduceOp::min);
+    const int rank = comm_.all_reduce(line == seen.line ? comm_.rank() : -1, ReduceOp::max);
+    throw InputError(concat(
+        path_, ": line ", line + 1, ": a node is ", formats::in_quotes(comm_.broadcast(seen.word, rank)),
+        ", and others of the column are integers, expected an integer, or --node-ids names"));
+  }
+
+  /// With `seen`, which gets the ends of both columns, a few words among integers are refused. Collective.
+  void read_names(std::array<EndsSeen, 2>* seen = nullptr) {
     chunks = {};
     smallest_ = largest_ = -1;
     begin_names();
@@ -128,6 +168,9 @@ class EdgeListFile {
         comm_, path_, format_.begin, options_.block_bytes,
         [&](std::string_view text) { return parse_edges(text, format_, edges); },
         [&](const BlockPlace& at) {
+          if (seen != nullptr)
+            for (std::size_t i = 0; i < edges.ends.size(); ++i)
+              (*seen)[i % 2].add(edges.ends[i], at.first_line + edges.lines[i / 2]);
           const std::vector<Index> handles = keys->handles(edges.ends, num_given_keys_ + 2 * at.first_row);
           comm_.agree([&] {
             Array<Index> src, dst;
@@ -139,6 +182,8 @@ class EdgeListFile {
           });
         });
     num_edges = counts.rows;
+    if (seen != nullptr)
+      for (EndsSeen& column : *seen) require_names(column);
     replace_handles();
   }
 

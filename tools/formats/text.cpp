@@ -98,6 +98,7 @@ bool has_number_commas(std::string_view field) {
 }
 
 bool is_missing_field(std::string_view field) noexcept {
+  if (field.size() > 4) return false;  // as most are
   for (const char* text : {"", "nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"})
     if (field == text) return true;
   return false;

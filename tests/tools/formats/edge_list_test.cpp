@@ -258,9 +258,27 @@ TEST_CASE("integers are numbers of nodes when they are dense, names when they ar
   for (const char* large : {"4611686018427387904", "4611686018427387905", "9223372036854775809"})
     CHECK(read_text(comm, concat("7 ", large, "\n", large, " 8\n")).edges == Edges{{0, 1}, {1, 2}});
   // a word at the end makes names of all integers, and weights stay with their edges
-  const WholeSource late = read_text(comm, "5 1 0.5\n1 5 1.5\n5 5 2.5\n1 x 3.5\n", blocks_of(1));
+  const WholeSource late =
+      read_text(comm, "5 1 0.5\n1 5 1.5\n5 5 2.5\n1 x 3.5\n", blocks_of(1, NodeIds::names));
   CHECK(late.edges == Edges{{0, 1}, {1, 0}, {0, 0}, {1, 2}});
   CHECK(late.edge_data.at("weight") == std::vector<double>{0.5, 1.5, 2.5, 3.5});
+}
+
+TEST_CASE("a word among integers is refused, and a column of words, or of both, makes names") {
+  const Communicator comm = Communicator::world();
+  const auto refused = [](const char* line, const char* word) {
+    return concat(": line ", line, ": a node is '", word,
+                  "', and others of the column are integers, expected an integer, or --node-ids names");
+  };
+  for (const Index block : {1, 7, 1000}) {
+    const SourceOptions options = blocks_of(block);
+    CHECK(error_of(comm, "1,2\n2,3\n3,1\nNA,1\n", options) == refused("4", "NA"));
+    CHECK(error_of(comm, "# c\n1,2\n1.0,3\n\nbob,1\n4,5\n", options) == refused("5", "bob"));
+    CHECK(error_of(comm, "a,2\n2,3\nNA,1\nb,6\nNA,7\n5,7\n7,8\n8,9\n9,7\n", options) == refused("3", "NA"));
+    CHECK(read_text(comm, "1,a\n2,b\n1,NA\n", options).num_nodes == 5);
+    CHECK(read_text(comm, "A1,7\n7,8\nB1,A1\n8,B1\n", options).num_nodes == 4);
+    CHECK(read_text(comm, "1,2\n2,3\nNA,1\n", blocks_of(block, NodeIds::names)).num_nodes == 4);
+  }
 }
 
 TEST_CASE("node data come from .npy files, whose rows may tell of nodes without edges") {
