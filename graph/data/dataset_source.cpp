@@ -389,6 +389,13 @@ void write_types(GraphSource& source, const Nodes& nodes_folder, const Edges& ed
                  const File& file) {
   const Communicator& comm = source.comm();
   const GraphData& types = source.types();
+  for (const EdgeTypeData& type : types.edge_types) {
+    std::set<std::string> files{"edge_index.npy"};
+    for (const DataField& field : type.unread)
+      require<InputError>(files.insert(file("edge_", field.name)).second, source.name(),
+                          ": edge data are called '", field.name, "', whose file ", file("edge_", field.name),
+                          " has something else, expected another name");
+  }
   for (std::size_t t = 0; t < types.node_types.size(); ++t) {
     const std::string here = nodes_folder(types.node_types[t]);
     make_directory(comm, here);
@@ -419,6 +426,9 @@ void write_dataset(GraphSource& source, const std::string& directory) {
       write_types(source, folder, folder, [&](const std::string& prefix, const std::string& name) {
         require<InputError>(!name.empty() && name[0] != '.' && name.find('/') == std::string::npos,
                             source.name(), ": data are called '", name, "', expected the name of a file");
+        require<InputError>(!prefix.empty() || !name.starts_with("edge_"), source.name(),
+                            ": node data are called '", name,
+                            "', which is read as data of edges, expected a name without edge_");
         return (name.starts_with(prefix) ? name : prefix + name) + ".npy";
       });
     } else {

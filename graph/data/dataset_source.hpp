@@ -86,7 +86,7 @@ EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num
 /// edge_index.npy [2, E], NAME.npy for each node field, and edge_NAME.npy for each edge field (a name that
 /// begins with edge_ stays as it is). Nodes and edges keep their ids. A rank needs memory for its share of
 /// the edges and some MB. Throws InputError, the same on every rank, when the directory exists or cannot be
-/// written, for a field whose name no file can have, and what the source throws; then nothing is left
-/// behind.
+/// written, for a field whose name no file can have, for two edge fields with one file, for a node field that
+/// would be read as an edge field, and what the source throws; then nothing is left behind.
 void write_dataset(GraphSource& source, const std::string& directory);
 }}  // namespace sar

@@ -217,9 +217,11 @@ std::span<const RoleNames> role_names() {
       {Role::features, "features", "features", "edge_features"},
       {Role::one_hot, "one-hot", "features"},
       {Role::type, "type", "type", "edge_type", "type edgetype"},
-      {Role::train_mask, "train_mask", "train_mask", "edge_train_mask", "", "trainmask"},
-      {Role::val_mask, "val_mask", "val_mask", "edge_val_mask", "", "valmask validmask"},
-      {Role::test_mask, "test_mask", "test_mask", "edge_test_mask", "", "testmask"},
+      {Role::train_mask, "train_mask", "train_mask", "edge_train_mask", "trainmask edgetrainmask",
+       "trainmask"},
+      {Role::val_mask, "val_mask", "val_mask", "edge_val_mask", "valmask edgevalmask validmask edgevalidmask",
+       "valmask validmask"},
+      {Role::test_mask, "test_mask", "test_mask", "edge_test_mask", "testmask edgetestmask", "testmask"},
       {Role::split, "split", "split", "edge_split", "split", "split"},
       {Role::ignored, "ignored"}};
   return names;

@@ -24,7 +24,7 @@ enum class ColumnRole : char {
   split,
   labels,
   type,
-  train_mask,
+  train_mask,  ///< this and those behind it are masks
   val_mask,
   test_mask
 };
@@ -53,6 +53,11 @@ enum class HeaderNames {
   certain,   ///< "source,target", "user,item"
 };
 HeaderNames header_names(const std::vector<std::string_view>& fields);
+
+/// Whether a column has 0 and 1, true and false.
+inline bool is_mask(ColumnRole role) {
+  return role >= ColumnRole::train_mask;
+}
 
 /// A role and its names.
 struct RoleNames {

@@ -35,6 +35,9 @@ class RoleFinder {
     if (source_ < 0 || target_ < 0) find_ends_by_place();
     columns_[source_].role = ColumnRole::source;
     columns_[target_].role = ColumnRole::target;
+    for (const auto& [role, of] : options_.columns)
+      require<InputError>(!options_.ignore_data || role == "source" || role == "target", "--columns: ", role,
+                          "=", of, " is data, which --ignore-columns leaves alone, expected one of them");
     if (options_.ignore_data) return std::move(columns_);
     find_given_data();
     if (has_names_) find_usual_names(false);
@@ -143,7 +146,7 @@ class RoleFinder {
     for (Index c = 0; c < num_columns(); ++c) {
       if (c == source_ || c == target_ || is_row_number(c)) continue;
       const ColumnRole role = has_names_ ? usual_role(columns_[c].name, false) : ColumnRole::ignored;
-      if (role == ColumnRole::weight || role == ColumnRole::split) continue;
+      if (role == ColumnRole::weight || role == ColumnRole::split || is_mask(role)) continue;
       if (source_ < 0)
         source_ = c;
       else if (target_ < 0)
@@ -180,7 +183,7 @@ class RoleFinder {
             give(c, names.role, name);
   }
 
-  /// Names are believed where the first rows have numbers, and `split` always.
+  /// Names are believed where the first rows have numbers; those of weights, split and masks always.
   void find_usual_names(bool edge_labels) {
     const std::vector<Column> before = columns_;
     for (Index c = 0; c < num_columns(); ++c) {
@@ -192,7 +195,8 @@ class RoleFinder {
       if (role == ColumnRole::ignored || (is_known && role != ColumnRole::features)) continue;
       if (is_empty(c) && !(role == ColumnRole::labels && options_.edge_labels)) {
         column.note = "empty";
-      } else if (role != ColumnRole::split && role != ColumnRole::weight && !has_numbers(c)) {
+      } else if (role != ColumnRole::split && role != ColumnRole::weight && !is_mask(role) &&
+                 !has_numbers(c)) {
         require_no_commas(c);
         column.note = "texts";
       } else {
@@ -327,6 +331,21 @@ void find_lists(std::span<const FirstLines::Line> lines, TextTable& table) {
   }
 }
 
+/// Whether the first line is a row although it has words, where the key is given by its number: keys are
+/// integers in all lines, or one of the words stands in the same column of another line.
+bool is_row_of_words(const std::vector<FirstLines::Line>& lines, char separator, std::size_t key) {
+  const std::vector<std::string_view> first = fields_of(lines.front().text, separator);
+  bool recurs = false, are_integers = true;
+  for (const FirstLines::Line& line : lines) {
+    const std::vector<std::string_view> row = fields_of(line.text, separator);
+    are_integers = are_integers && key < row.size() && to_integer(unquoted(row[key]));
+    for (std::size_t c = 0; c < std::min(row.size(), first.size()); ++c)
+      recurs = recurs || (&line != &lines.front() && row[c] == first[c] &&
+                          !number_or_flag(unquoted(row[c])) && !is_missing_field(unquoted(row[c])));
+  }
+  return recurs || are_integers;
+}
+
 }  // namespace
 
 TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
@@ -341,12 +360,16 @@ TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
     format.columns.push_back({.name = std::string(unquoted(field))});
     is_header = is_header || (!number_or_flag(unquoted(field)) && !field.empty());
   }
-  const auto key = options.node_columns.find("key");
-  if (!is_header && (key == options.node_columns.end() || !to_integer(key->second)))
+  const auto given = options.node_columns.find("key");
+  const auto key = given == options.node_columns.end() ? std::nullopt : to_integer(given->second);
+  is_header =
+      first.is_parquet || (is_header && !(key && is_row_of_words(first.lines, format.separator, *key - 1)));
+  if (!is_header && !key)
     throw LineError(header.number, "the first line is ", formats::in_quotes(header.text),
                     ", expected a header with the names of the columns, or the numbers "
                     "of the columns in --node-columns, such as key=1");
   if (!is_header) {
+    require_no_rows_in_comments(first, format.separator, std::ssize(format.columns));
     format.begin = first.begin(false);
     for (std::size_t c = 0; c < format.columns.size(); ++c) format.columns[c].name = concat(c + 1);
   }

@@ -30,9 +30,10 @@ std::vector<Column> column_roles(const TableSample& sample, const SourceOptions&
 
 /// The table of nodes that begins with these lines. Its columns have the roles that
 /// SourceOptions::node_columns say, or usual names: the only column called id, node, key, ...; label, class,
-/// target, y; train_mask, val_mask, test_mask, split. If the first line has numbers alone and the user gives
-/// the key by its number, it is no header, and columns have numbers for names. There are no categories yet.
-/// Throws LineError where this does not say the key, and for a column that there is not.
+/// target, y; train_mask, val_mask, test_mask, split. If the user gives the key by its number, the first line
+/// is no header where it has numbers alone, or keys are integers from the first line on, or one of its words
+/// stands in the same column of another line; then columns have numbers for names. There are no categories
+/// yet. Throws LineError where this does not say the key, and for a column that there is not.
 TextTable node_table_of(const FirstLines& first, const SourceOptions& options);
 
 }  // namespace sar::formats

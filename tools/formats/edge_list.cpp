@@ -30,6 +30,19 @@ std::vector<Row> rows_of(const std::vector<Line>& lines, char separator) {
   return rows;
 }
 
+/// Refuses commas that may be part of the last of several fields, which blanks separate in all lines.
+void require_no_blanks(const std::vector<Line>& lines) {
+  const auto has_comma = [](std::string_view field) { return field.find(',') != field.npos; };
+  const std::size_t length = fields_of(lines.front().text, blanks).size();
+  const bool blanks_separate = std::ranges::all_of(lines, [&](const Line& line) {
+    const Row fields = fields_of(line.text, blanks);
+    return fields.size() == length && std::ranges::find_if(fields, has_comma) == fields.end() - 1;
+  });
+  if (blanks_separate && length > 2)  // of two, the first may be a name of two words
+    throw LineError(lines.front().number, "there are commas and blanks in ", in_quotes(lines.front().text),
+                    " and all other first lines, expected --separator comma or blank");
+}
+
 /// Decides whether the first line is a header.
 class HeaderGuess {
  public:
@@ -53,7 +66,7 @@ class HeaderGuess {
       const bool parts_below =
           c >= 2 && below(c, [](std::string_view field) { return to_part(field).has_value(); });
       const bool is_other = is_text && (c < 2 || !to_part(first_[c])) && (numbers_below || parts_below);
-      if (is_other && has_numbers) cannot_tell();
+      if (is_other && (has_numbers || nodes_recur())) cannot_tell();
       if (is_other || (first_[c].empty() && std::ranges::none_of(first_, is_number) && numbers_below))
         return true;
     }
@@ -151,8 +164,8 @@ bool cut_dictionaries(std::vector<Line>& lines) {
   return true;
 }
 
-/// Numbers with blanks between them are no node. With `are_words`, "->" between two nodes, or the comma of
-/// "0,<tab>1", is no node and no part of one.
+/// Numbers with blanks between them are no node. With `are_words`, "->" between two nodes, the comma of
+/// "0,<tab>1", or that of "1,5" in all lines, is no node and no part of one.
 void require_ends(const std::vector<Line>& lines, const std::vector<Row>& rows, const EdgeListFormat& format,
                   bool are_words) {
   const auto is_sign = [](char c) {
@@ -170,7 +183,8 @@ void require_ends(const std::vector<Line>& lines, const std::vector<Row>& rows, 
         throw LineError(lines[r].number, "a node is ", in_quotes(node), " in ", in_quotes(lines[r].text),
                         ", expected --separator");
       has_signs = has_signs && !node.empty() &&
-                  (node.ends_with(',') || node.ends_with(';') || std::ranges::all_of(node, is_sign));
+                  (node.ends_with(',') || node.ends_with(';') || std::ranges::all_of(node, is_sign) ||
+                   has_number_commas(unquoted(node)));
     }
     if (has_signs)
       throw LineError(lines.front().number, "column ", c + 1, " of ", in_quotes(lines.front().text),
@@ -245,6 +259,8 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
   format.separator = options.separator         ? *options.separator
                      : format.has_dictionaries ? guess_separator(lines)
                                                : separator_of(first);
+  if (format.separator == ',' && !options.separator && !first.separator && !first.is_parquet)
+    require_no_blanks(lines);
   std::vector<Row> rows = rows_of(lines, format.separator);
   const HeaderGuess guess(lines.front(), rows);
   const bool guesses_header = !options.header && !first.is_parquet;
@@ -266,6 +282,7 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
     if (!sample.header.empty())
       format.header_line = first.comments[static_cast<std::size_t>(first.comments_before_data) - 1].number;
   }
+  if (!has_header) require_no_rows_in_comments(first, format.separator, std::ssize(sample.rows.front()));
   while (sample.header.size() > sample.rows.front().size() && sample.header.back().empty())
     sample.header.pop_back();
   try {
@@ -300,12 +317,13 @@ struct EdgeLine {
 }
 
 /// A node without its quotes.
-std::string_view node_of(std::string_view field, const EdgeLine& line) {
+std::string_view node_of(std::string_view field, const EdgeLine& line, KeptTexts& kept) {
   const std::string_view node = unquoted(field);
-  if (node.empty() || node.front() == '"')
+  const bool begins_with_quotes = node.size() < field.size() && node.starts_with("\"\"");
+  if (node.empty() || (node.front() == '"' && !begins_with_quotes))
     throw LineError(line.number, "a node is ", in_quotes(field), " in ", in_quotes(line.text),
                     ", expected a number or a name without separators");
-  return node;
+  return unquoted_text(field, kept);
 }
 
 double value_of(std::string_view field, Index column, ColumnRole role, const EdgeLine& line) {
@@ -318,6 +336,9 @@ double value_of(std::string_view field, Index column, ColumnRole role, const Edg
   if (is_split && !value)
     throw LineError(line.number, "the split of the edge is ", in_quotes(field),
                     ", expected train, val or test");
+  if (is_mask(role) && (!value || (*value != 0 && *value != 1)))
+    throw LineError(line.number, "column ", column + 1, " is ", in_quotes(field),
+                    ", expected 0 or 1, or true or false, or --ignore-columns");
   if (!value || !(is_finite_real(*value) || (may_miss && std::isnan(*value))))
     throw LineError(line.number, "column ", column + 1, " is ", in_quotes(field), ", expected ",
                     finite_real(value), ", or --ignore-columns");
@@ -342,8 +363,8 @@ bool has_more(Fields& cut) {
 
 /// Calls take(line, source, destination) for each edge, with unquoted fields that are not empty.
 template <class Take>
-TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Array<double>& data,
-                         const Take& take) {
+TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, bool are_names, KeptTexts& kept,
+                         Array<double>& data, const Take& take) {
   struct Slot {
     ColumnRole role;
     bool is_data;
@@ -352,16 +373,19 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Ar
   for (const Column& column : format.columns) columns.push_back({column.role, !column.field.empty()});
   const bool reads_dictionary = format.has_dictionaries && columns.size() > 2 && columns.back().is_data;
   if (reads_dictionary) columns.pop_back();
-  return for_each_row(text, [&](std::string_view whole, Index number) {
+  const auto skip = [&](std::string_view comment, Index number) {
+    require_no_row(comment, number, format.separator, std::ssize(format.columns), are_names);
+  };
+  const auto take_row = [&](std::string_view whole, Index number) {
     const EdgeLine line{whole, number};
     Fields cut(line.text, format.separator);
     std::string_view source, target;
     for (const Slot& column : columns) {
       if (!cut.next()) wrong_number_of_fields(line, format);
       if (column.role == ColumnRole::source)
-        source = node_of(cut.field(), line);
+        source = node_of(cut.field(), line, kept);
       else if (column.role == ColumnRole::target)
-        target = node_of(cut.field(), line);
+        target = node_of(cut.field(), line, kept);
       else if (column.is_data)
         data.push_back(value_of(cut.field(), &column - columns.data(), column.role, line));
     }
@@ -370,7 +394,8 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, Ar
       wrong_number_of_fields(line, format);
     if (cut.has_open_quote()) throw LineError(line.number, open_quote);
     take(line, source, target);
-  });
+  };
+  return for_each_row(text, take_row, skip);
 }
 
 /// A node whose text is not of digits alone.
@@ -391,16 +416,22 @@ Index whole_node(std::string_view field, const EdgeLine& line) {
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, EdgeChunk& edges) {
   edges.clear();
   const Index first_id = format.first_id;
-  const auto number_of = [first_id](std::string_view field, const EdgeLine& line) {
+  const bool may_be_names = format.may_be_names;
+  const auto number_of = [first_id, may_be_names](std::string_view field, const EdgeLine& line) {
     Index node = 0;
     if (!read_digits(field, node)) node = whole_node(field, line);
+    const bool has_zeros = field[0] == '0' && field.size() > 1 && field[1] >= '0' && field[1] <= '9';
+    if (may_be_names && (has_zeros || node >= Index{1} << 62))
+      throw NotAnInteger(line.number, "a node is ", in_quotes(field),
+                         ", expected a number below 2^62 without zeros ahead");
     if (node < first_id)
       throw LineError(line.number, "a node is ", in_quotes(field), ", expected ",
                       first_id == 0 ? "no negative number (unless nodes are names: --node-ids names)"
                                     : "a number from 1 on, as --node-ids says");
     return node - first_id;
   };
-  return for_each_edge(text, format, edges.data,
+  KeptTexts kept;
+  return for_each_edge(text, format, false, kept, edges.data,
                        [&](const EdgeLine& line, std::string_view source, std::string_view destination) {
                          edges.src.push_back(number_of(source, line));
                          edges.dst.push_back(number_of(destination, line));
@@ -409,8 +440,9 @@ TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, Edge
 
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, KeyedEdges& edges) {
   edges.clear();
-  return for_each_edge(text, format, edges.data,
-                       [&](const EdgeLine&, std::string_view source, std::string_view destination) {
+  return for_each_edge(text, format, true, edges.kept, edges.data,
+                       [&](const EdgeLine& line, std::string_view source, std::string_view destination) {
+                         edges.lines.push_back(line.number);
                          edges.ends.push_back(source);
                          edges.ends.push_back(destination);
                        });

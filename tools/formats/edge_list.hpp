@@ -8,6 +8,7 @@
 #include "edge_chunks.hpp"
 #include "first_lines.hpp"
 #include "source_options.hpp"
+#include "text.hpp"
 
 #include <sar/config.hpp>
 
@@ -23,6 +24,7 @@ struct EdgeListFormat : TextTable {
   /// Behind its nodes an edge has a Python dictionary, as NetworkX writes it; of it, "weight" is read.
   bool has_dictionaries = false;
   Index first_id = 0;                 ///< of nodes that are integers
+  bool may_be_names = false;          ///< integers that are not below 2^62 or begin with 0 are names
   std::vector<std::string> warnings;  ///< what may be meant in another way
 
   /// Local. "source: column 1 'from', target: column 2 'to', weight: none; separator: comma; header: line
@@ -41,17 +43,21 @@ EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptio
 /// Edges whose nodes are any words, which are parts of the text.
 struct KeyedEdges {
   std::vector<std::string_view> ends;  ///< source and destination in turn
+  KeptTexts kept;                      ///< those with quotes, which are parts of none
+  std::vector<Index> lines;            ///< of the edges
   Array<double> data;
 
   void clear() {
     ends.clear();
+    kept.clear();
+    lines.clear();
     data.clear();
   }
 };
 
 /// Reads whole lines into `edges`, which are cleared. Integers may be written as 2.0; the first id is
 /// subtracted from them. Throws LineError; NotAnInteger for a node that is a word, or an integer beyond 63
-/// bits.
+/// bits, and as EdgeListFormat::may_be_names says.
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, EdgeChunk& edges);
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, KeyedEdges& edges);
 

@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,9 +34,32 @@ EdgeListFormat guess_from_file(const Communicator& comm, const std::string& path
                         "--separator");
     EdgeListFormat format = guess_edge_list_format(first, options);
     format.first_id = options.node_ids == NodeIds::from_one ? 1 : 0;
+    format.may_be_names = options.node_ids == NodeIds::automatic;
     return format;
   });
 }
+
+/// What a column of ends has, and the first word, or the first one for a missing node, if there is one.
+struct EndsSeen {
+  Index integers = 0, words = 0, missing = 0;
+  Index line = std::numeric_limits<Index>::max();
+  std::string word = {};
+
+  void add(std::string_view end, Index of_line) {
+    Index number = 0;
+    const bool is_digits = read_digits(end, number), is_missing = !is_digits && is_missing_field(end);
+    if (is_digits || (!is_missing && to_number(end))) {
+      ++integers;
+      return;
+    }
+    if (words == 0 || (is_missing && missing == 0)) {
+      line = of_line;
+      word = end;
+    }
+    ++words;
+    missing += is_missing ? 1 : 0;
+  }
+};
 
 /// Nodes are integers, or handles of NodeKeys that have become numbers.
 class EdgeListFile {
@@ -52,7 +77,8 @@ class EdgeListFile {
         if (is_sparse || !options.node_keys.empty()) name_integers();
       } catch (const NotAnInteger&) {  // on all ranks
         if (options.node_ids != NodeIds::automatic) throw;
-        read_names();
+        std::array<EndsSeen, 2> seen;
+        read_names(&seen);
       }
     }
     if (keys == nullptr) require_edge_in_first_line();
@@ -97,7 +123,7 @@ class EdgeListFile {
     largest_ = comm_.all_reduce(largest, ReduceOp::max);
     smallest_ = num_edges > 0 ? comm_.all_reduce(smallest, ReduceOp::min) : -1;
     require<InputError>(largest_ < (Index{1} << 62), path_, ": a node is ", largest_,
-                        ", expected less than 2^62 (unless nodes are names)");
+                        ", expected less than 2^62 (unless nodes are names: --node-ids names)");
   }
 
   /// The numbers of the words that have been seen; the words of key_file() come first.
@@ -116,7 +142,24 @@ class EdgeListFile {
         });
   }
 
-  void read_names() {
+  /// Refuses a column of integers with a few words among them, by which all would count by their spelling.
+  /// Collective.
+  void require_names(EndsSeen& seen) {
+    std::array<Index, 3> counts{seen.integers, seen.words, seen.missing};
+    comm_.all_reduce(std::span<Index>(counts));
+    const auto [integers, words, missing] = counts;
+    const bool are_few = missing > 0 || words <= std::max<Index>(1, integers / 100);
+    if (words == 0 || words >= integers || !are_few) return;
+    if (missing > 0 && seen.missing == 0) seen.line = std::numeric_limits<Index>::max();
+    const Index line = comm_.all_reduce(seen.line, ReduceOp::min);
+    const int rank = comm_.all_reduce(line == seen.line ? comm_.rank() : -1, ReduceOp::max);
+    throw InputError(concat(
+        path_, ": line ", line + 1, ": a node is ", formats::in_quotes(comm_.broadcast(seen.word, rank)),
+        ", and others of the column are integers, expected an integer, or --node-ids names"));
+  }
+
+  /// With `seen`, which gets the ends of both columns, a few words among integers are refused. Collective.
+  void read_names(std::array<EndsSeen, 2>* seen = nullptr) {
     chunks = {};
     smallest_ = largest_ = -1;
     begin_names();
@@ -125,6 +168,9 @@ class EdgeListFile {
         comm_, path_, format_.begin, options_.block_bytes,
         [&](std::string_view text) { return parse_edges(text, format_, edges); },
         [&](const BlockPlace& at) {
+          if (seen != nullptr)
+            for (std::size_t i = 0; i < edges.ends.size(); ++i)
+              (*seen)[i % 2].add(edges.ends[i], at.first_line + edges.lines[i / 2]);
           const std::vector<Index> handles = keys->handles(edges.ends, num_given_keys_ + 2 * at.first_row);
           comm_.agree([&] {
             Array<Index> src, dst;
@@ -136,6 +182,8 @@ class EdgeListFile {
           });
         });
     num_edges = counts.rows;
+    if (seen != nullptr)
+      for (EndsSeen& column : *seen) require_names(column);
     replace_handles();
   }
 
@@ -191,11 +239,34 @@ class EdgeListFile {
         "no for an edge (the format of METIS is not read)");
   }
 
+  /// Refuses integers that nobody calls weights, and that `real` cannot hold, as times. Collective.
+  void require_exact_weights(std::span<const double> weights) {
+    const Index column = static_cast<Index>(format_.place_of(ColumnRole::weight));
+    if (!format_.columns[column].name.empty() || !options_.columns.empty() || format_.has_dictionaries)
+      return;
+    double rounded = -1;
+    bool are_whole = true;
+    for (const double weight : weights) {
+      are_whole = are_whole && weight == std::floor(weight);
+      if (weight != static_cast<double>(static_cast<real>(weight)))
+        rounded = std::max(rounded, std::abs(weight));
+    }
+    rounded = comm_.all_reduce(rounded, ReduceOp::max);
+    const bool all_are_whole = comm_.all_reduce(are_whole ? 1 : 0, ReduceOp::min) == 1;
+    const Index source = static_cast<Index>(format_.place_of(ColumnRole::source)),
+                target = static_cast<Index>(format_.place_of(ColumnRole::target));
+    require<InputError>(rounded < 0 || !all_are_whole, path_, ": column ", column + 1,
+                        " has integers such as ", exact_text(rounded),
+                        ", which single precision cannot hold as weights, expected --columns source=",
+                        source + 1, ",target=", target + 1, " (or weight=", column + 1, ")");
+  }
+
   void add_edge_data() {
     const PartitionBook slices = PartitionBook::even(num_edges, comm_.size());
     const DataArray all = chunks.take_data(comm_, slices, format_.width());
     for (const auto& [name, slots] : field_slots(format_.columns)) {
       DataArray data = comm_.agree([&] { return take_columns(all, slots, slots.size() > 1); });
+      if (name == "weight") require_exact_weights(doubles_in(data));
       double least = std::numeric_limits<double>::infinity(), most = -least;
       for (const double value : doubles_in(data)) {
         least = std::min(least, value);  // not NaN
@@ -254,6 +325,8 @@ class EdgeListSource final : public FileSource {
     const bool typed = !options.relations.empty();
     require<InputError>(!typed || options.node_keys.empty(), options.node_keys,
                         ": --node-keys are for one edge list, expected none with --edges");
+    require<InputError>(!typed || options.node_ids != NodeIds::names,
+                        "--node-ids: names are for one edge list, expected dense or from-1 with --edges");
     require<InputError>(options.node_keys.empty() || options.node_ids != NodeIds::from_one, options.node_keys,
                         ": --node-keys say which node has which id, expected no --node-ids from-1");
     if (!typed) read_edges_of({}, path, options);

@@ -53,10 +53,8 @@ FirstLines first_lines(std::string_view text, bool is_parquet) {
   first.is_parquet = is_parquet;
   Lines lines(text);
   if (const std::string_view line = text.substr(0, text.find('\n'));
-      lower_case(line.substr(0, 4)) == "sep=" && trimmed_end(line).size() == 5 && lines.next()) {
+      lower_case(line.substr(0, 4)) == "sep=" && trimmed_end(line).size() == 5 && lines.next())
     first.separator = line[4];
-    first.behind_separator = {static_cast<Index>(text.size() - lines.rest().size()), 1};
-  }
   while (first.lines.size() < most_lines && lines.next()) {
     const FirstLines::Line line{lines.line(), lines.number(),
                                 static_cast<Index>(text.size() - lines.rest().size())};
@@ -70,8 +68,28 @@ FirstLines first_lines(std::string_view text, bool is_parquet) {
 }
 
 TextPosition FirstLines::begin(bool behind_first) const {
-  if (behind_first) return {lines.front().end, lines.front().number + 1};
-  return behind_separator;
+  if (lines.empty()) return {};
+  const Line& line = lines.front();
+  if (behind_first) return {line.end, line.number + 1};
+  return {line.text.data() - text.data(), line.number};
+}
+
+void require_no_rows_in_comments(const FirstLines& first, char separator, Index num_fields) {
+  for (Index i = 0; i < first.comments_before_data; ++i) {
+    const FirstLines::Line& comment = first.comments[i];
+    const std::vector<std::string_view> fields = fields_of(comment.text, separator);
+    if (std::ssize(fields) != num_fields) continue;
+    const auto is_in_rows = [&](std::string_view field) {
+      return !field.empty() && !to_number(field) &&
+             std::ranges::any_of(first.lines, [&](const FirstLines::Line& line) {
+               return std::ranges::count(fields_of(line.text, separator), field) > 0;
+             });
+    };
+    bool is_row = to_number(fields[0].substr(1)).has_value();
+    for (const std::string_view& field : fields)
+      is_row = is_row || (&field != &fields[0] && field.starts_with(fields[0][0])) || is_in_rows(field);
+    if (is_row) require_no_row(comment.text, comment.number, separator, num_fields, true);
+  }
 }
 
 char separator_of(const FirstLines& first) {

@@ -28,12 +28,16 @@ struct FirstLines {
   std::vector<Line> lines;         ///< with data, at most 50
   Index comments_before_data = 0;  ///< how many comments stand before all lines
   std::optional<char> separator;   ///< of Excel's first line "sep=;", which is neither data nor a comment
-  TextPosition behind_separator;   ///< the begin of the text, or of the line after "sep=;"
 
-  /// Where the line after the first one begins, or the first one itself.
+  /// Where the line after the first one with data begins, or that one itself.
   [[nodiscard]] TextPosition begin(bool behind_first) const;
 };
 FirstLines first_lines(std::string_view text, bool is_parquet = false);
+
+/// Throws LineError, as require_no_row(), for a comment before all lines with data that begins with a number,
+/// or has a word with the same sign, or one of these lines. Others may name the columns. Used where the
+/// lines are rows of so many fields.
+void require_no_rows_in_comments(const FirstLines& first, char separator, Index num_fields);
 
 /// Commas in Parquet; the separator that "sep=;" says; or else guess_separator(first.lines).
 char separator_of(const FirstLines& first);

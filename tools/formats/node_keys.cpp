@@ -282,7 +282,7 @@ namespace {
 
 struct KeyFormat {
   char separator = '\n';  ///< this one: a line is an id
-  Index column = 0;
+  Index column = 0, num_fields = 1;
   TextPosition begin = {};
 };
 
@@ -290,25 +290,27 @@ struct KeyFormat {
 KeyFormat guess_key_format(const std::string& path, const FirstLines& first, const SourceOptions& options) {
   if (path == options.node_table) {
     const TextTable table = node_table_of(first, options);
-    return {table.separator, static_cast<Index>(table.place_of(ColumnRole::key)), table.begin};
+    return {table.separator, static_cast<Index>(table.place_of(ColumnRole::key)), std::ssize(table.columns),
+            table.begin};
   }
   if (first.lines.empty()) return {};
   const char separator = separator_of(first);
   const auto fields = fields_of(first.lines.front().text, separator);
   const auto key =
       std::ranges::find_if(fields, [](std::string_view field) { return is_key_name(unquoted(field)); });
-  if (key != fields.end()) return {separator, key - fields.begin(), first.begin(true)};
-  if (first.is_parquet) return {separator, 0, first.begin(true)};
+  const Index num_fields = std::ssize(fields);
+  if (key != fields.end()) return {separator, key - fields.begin(), num_fields, first.begin(true)};
+  if (first.is_parquet) return {separator, 0, num_fields, first.begin(true)};
   const bool is_table = std::ranges::any_of(std::array{".csv", ".tsv", ".csv.gz", ".tsv.gz"},
                                             [&](const char* end) { return path.ends_with(end); });
-  return {is_table ? separator : '\n', 0, first.begin(false)};
+  return {is_table ? separator : '\n', 0, num_fields, first.begin(false)};
 }
 
 /// The id of a line; empty: there is none.
-std::string_view id_of(std::string_view line, const KeyFormat& format) {
+std::string_view id_of(std::string_view line, const KeyFormat& format, KeptTexts& kept) {
   Fields fields(line, format.separator);
   for (Index column = 0; fields.next(); ++column)
-    if (column == format.column) return unquoted(fields.field());
+    if (column == format.column) return unquoted_text(fields.field(), kept);
   return {};
 }
 
@@ -320,14 +322,19 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
       guess_from_first_lines(comm, path, "a text with the id of a node in each line",
                              [&](const FirstLines& first) { return guess_key_format(path, first, options); });
   std::vector<std::string_view> ids;
+  KeptTexts kept;
   const auto parse = [&](std::string_view text) {
     ids.clear();
-    return for_each_row(text, [&](std::string_view line, Index number) {
-      const std::string_view id = id_of(line, format);
+    kept.clear();
+    const auto take_row = [&](std::string_view line, Index number) {
+      const std::string_view id = id_of(line, format, kept);
       if (id.empty())
         throw LineError(number, "there is no id in column ", format.column + 1, " of ", in_quotes(line),
                         ", expected one");
       ids.push_back(id);
+    };
+    return for_each_row(text, take_row, [&](std::string_view comment, Index number) {
+      require_no_row(comment, number, format.separator, format.num_fields, true);
     });
   };
   return read_lines(comm, path, format.begin, options.block_bytes, parse,

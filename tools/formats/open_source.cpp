@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "open_source.hpp"
 
+#include "column_names.hpp"
 #include "edge_list_source.hpp"
 #include "formats/arrays/npz_source.hpp"
 #include "formats/ogb/ogb_source.hpp"
@@ -93,9 +94,36 @@ std::unique_ptr<GraphSource> open_ogb(const Communicator& comm, const std::strin
   });
   return open_ogb_source(comm, folder, options);
 }
+/// Refuses files of masks and weights that have names which only other formats know. Local.
+void refuse_other_names(const std::string& path, const SourceOptions& options,
+                        const std::vector<DataField>& fields, bool of_edges) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(fields, name, &DataField::name) != fields.end();
+  };
+  const char* const prefix = of_edges ? "edge_" : "";
+  for (const RoleNames& role : role_names()) {
+    const std::string key(of_edges ? role.key : role.field);
+    if (!(is_mask(role.role) || (of_edges && role.role == ColumnRole::weight)) || has(role.field) ||
+        options.fields.contains(key))
+      continue;
+    for (const DataField& field : fields)
+      require<InputError>(
+          field.name == "edge_weight" ||  // is read
+              !(of_edges ? usual_role(field.name, false) == role.role : is_usual(role, field.name)) ||
+              std::ranges::any_of(options.fields, [&](const auto& of) { return of.second == field.name; }),
+          path, "/", prefix, field.name, ".npy: is not read, expected ", prefix, role.field,
+          ".npy, or --fields ", key, "=", field.name);
+  }
+}
+
 std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path,
                                           const SourceOptions& options) {
-  return std::make_unique<DatasetSource>(comm, path, options.fields);
+  auto source = std::make_unique<DatasetSource>(comm, path, options.fields);
+  const GraphData& types = source->types();
+  if (!types.is_homogeneous()) return source;
+  refuse_other_names(path, options, types.node_types[0].unread, false);
+  refuse_other_names(path, options, types.edge_types[0].unread, true);
+  return source;
 }
 
 struct Format {
@@ -116,13 +144,14 @@ const Format formats[] = {
 /// Other formats say themselves what their columns and nodes are. Local.
 void refuse_edge_list_options(const std::string& path, const SourceOptions& options) {
   const auto refuse = [&](const char* option, bool is_given) {
-    require<InputError>(!is_given, path, ": ", option,
-                        " is for edge lists, and the file is none, expected no ", option);
+    require<InputError>(!is_given, path, ": the file is no edge list, expected no ", option);
   };
   refuse("--columns", !options.columns.empty());
   refuse("--header", options.header.has_value());
   refuse("--node-keys", !options.node_keys.empty());
-  refuse("--node-ids from-1", options.node_ids == NodeIds::from_one);
+  refuse("--separator", options.separator.has_value());
+  refuse("--ignore-columns (train --ignore-edge-weights leaves weights alone)", options.ignore_data);
+  refuse("--node-ids", options.node_ids != NodeIds::automatic);
 }
 
 }  // namespace

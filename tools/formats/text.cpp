@@ -25,6 +25,17 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+std::string_view unquoted_text(std::string_view field, KeptTexts& kept) {
+  const std::string_view text = unquoted(field);
+  if (text.size() == field.size() || text.find("\"\"") == text.npos) return text;
+  std::string& single = kept.emplace_front();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    single += text[i];
+    if (text.substr(i).starts_with("\"\"")) ++i;
+  }
+  return single;
+}
+
 bool Lines::next() noexcept {
   if (rest_.empty()) return false;
   const std::size_t end = rest_.find('\n');
@@ -61,6 +72,20 @@ std::size_t Fields::behind_quotes() noexcept {
   return close == std::string_view::npos ? 0 : close + 1;
 }
 
+void require_no_row(std::string_view comment, Index line, char separator, Index num_fields, bool are_names) {
+  const std::string_view text = trimmed(comment);
+  const auto behind = static_cast<unsigned char>(text.size() < 2 ? ' ' : text[1]);
+  if (!(std::isdigit(behind) != 0 || (are_names && (std::isalpha(behind) != 0 || behind >= 0x80)))) return;
+  Fields first(text, separator), all(text, separator);
+  first.next();
+  Index count = 0;
+  while (all.next()) ++count;
+  if (count < 2 || count != num_fields) return;
+  throw LineError(line, in_quotes(text), " is a comment by its ", text[0],
+                  ", and has as many fields as the rows, expected \"", first.field(),
+                  "\" in quotes, or a blank behind the ", text[0]);
+}
+
 bool has_number_commas(std::string_view field) {
   constexpr std::size_t most_letters = 100;
   if (field.find_first_of(", ") == field.npos || field.size() > most_letters) return false;  // as most are
@@ -73,6 +98,7 @@ bool has_number_commas(std::string_view field) {
 }
 
 bool is_missing_field(std::string_view field) noexcept {
+  if (field.size() > 4) return false;  // as most are
   for (const char* text : {"", "nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"})
     if (field == text) return true;
   return false;

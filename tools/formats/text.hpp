@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <forward_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -84,6 +85,13 @@ inline std::string_view unquoted(std::string_view field) noexcept {
   return field.substr(1, field.size() - 2);
 }
 
+/// Texts that are no part of the text which is read.
+using KeptTexts = std::forward_list<std::string>;
+
+/// The field without quotes at both ends, and two quotes between them as the one that they mean. Only a field
+/// with two is copied, to `kept`.
+std::string_view unquoted_text(std::string_view field, KeptTexts& kept);
+
 /// The text behind "weight": in a Python dictionary, up to the next comma or brace; nothing if there is none.
 std::optional<std::string_view> weight_in_dictionary(std::string_view line) noexcept;
 
@@ -116,13 +124,23 @@ struct TextCounts {
   Index rows = 0;  ///< what a parser makes of lines: one of each data line, say
 };
 
-/// Calls take(line, number) for each line with data: neither empty nor a comment. These are the rows.
-template <class Take>
-TextCounts for_each_row(std::string_view text, const Take& take) {
+/// Throws LineError for a comment that may be a row of so many fields, at least two: it has as many, and
+/// right behind its sign a digit, or with `are_names` a letter.
+void require_no_row(std::string_view comment, Index line, char separator, Index num_fields, bool are_names);
+
+inline constexpr auto take_none = [](std::string_view, Index) {};
+
+/// Calls take(line, number) for each line with data: neither empty nor a comment. These are the rows. Calls
+/// skip(line, number) for the others.
+template <class Take, class Skip = decltype(take_none)>
+TextCounts for_each_row(std::string_view text, const Take& take, const Skip& skip = take_none) {
   Lines lines(text);
   Index rows = 0;
   while (lines.next()) {
-    if (is_comment(lines.line())) continue;
+    if (is_comment(lines.line())) {
+      skip(lines.line(), lines.number());
+      continue;
+    }
     take(lines.line(), lines.number());
     ++rows;
   }

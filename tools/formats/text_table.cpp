@@ -143,7 +143,8 @@ std::optional<double> number_or_flag(std::string_view field) noexcept {
 
 void append_numbers(const Column& column, std::string_view text, Index line, std::vector<double>& numbers) {
   if (column.field.empty()) return;
-  const std::string_view field = unquoted(text);
+  KeptTexts kept;
+  const std::string_view field = unquoted_text(text, kept);
   if (column.role == ColumnRole::labels) return numbers.push_back(label_of(column, field, line));
   if (column.list_length > 0) return append_list(column, field, line, numbers);
   if (column.role == ColumnRole::one_hot) {

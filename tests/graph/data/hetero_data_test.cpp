@@ -222,6 +222,27 @@ TEST_CASE("with one type, everything is as for a homogeneous graph") {
   }
 }
 
+TEST_CASE("data that would be read as others are refused before they are written") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory scratch(comm);
+  const auto error = [&](GraphData graph, const std::vector<std::string>& edge_fields,
+                         const std::string& node_field) {
+    EdgeTypeData& edges = graph.edge_types[0];
+    for (const std::string& name : edge_fields) edges.data[name] = data_of(NpyType::int8, {}, edges.edges.id);
+    NodeTypeData& nodes = graph.node_types[0];
+    if (!node_field.empty()) nodes.data[node_field] = data_of(NpyType::int8, {}, nodes.original_ids);
+    TypedSource source(comm, graph);
+    return thrown_by_all<InputError>(comm, [&] { write_dataset(source, scratch.path() + "/out"); });
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != text.npos; };
+  for (const GraphData& graph : {one_type(), papers_and_authors()})
+    CHECK(has(error(graph, {"index"}, ""), ": edge data are called 'index', whose file edge_index.npy has"));
+  CHECK(has(error(one_type(), {"weight", "edge_weight"}, ""), ": edge data are called 'weight', whose file"));
+  CHECK(has(error(one_type(), {}, "edge_x"),
+            ": node data are called 'edge_x', which is read as data of edges"));
+  CHECK(!std::filesystem::exists(scratch.path() + "/out"));
+}
+
 TEST_CASE("a dataset directory with types is written, found and read") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory scratch(comm);

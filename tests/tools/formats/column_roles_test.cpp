@@ -113,9 +113,16 @@ TEST_CASE("a named column that is no weight is none, an unnamed one is, with its
   const Read named = read("src,dst,timestamp\n0,1,1217567877\n1,2,1217567977\n");
   CHECK(named.data.empty());
   CHECK(has(named.notes, "weight: none, ignored: column 3 'timestamp'"));
-  const Read unnamed = read("0 1 1217567877\n1 2 1217567977\n");
-  CHECK(unnamed.data.at("weight") == std::vector<double>{1217567877, 1217567977});
-  CHECK(has(unnamed.notes, "weight of the edges: from 1217567877 to 1217567977"));
+  const Read unnamed = read("0 1 0.5\n1 2 1217567977\n");
+  CHECK(unnamed.data.at("weight") == std::vector<double>{0.5, 1217567977});
+  CHECK(has(unnamed.notes, "weight of the edges: from 0.5 to 1217567977"));
+  const std::string times = "0 1 1217567877\n1 2 1217567977\n";
+  if (sizeof(real) == 4)
+    CHECK(error(times) ==
+          ": column 3 has integers such as 1217567977, which single precision cannot hold as weights, "
+          "expected --columns source=1,target=2 (or weight=3)");
+  CHECK(read(times, columns({{"weight", "3"}})).data.at("weight") ==
+        std::vector<double>{1217567877, 1217567977});
   CHECK(read("0 1 7\n1 2 8\n", columns({{"source", "1"}, {"target", "2"}})).data.empty());
   CHECK(read("weight,from,to\n0.5,0,1\n2,1,0\n").data.at("weight") == std::vector<double>{0.5, 2});
   CHECK(read("from,to,x\n0,1,3\n", columns({{"weight", "x"}})).data.at("weight") == std::vector<double>{3});
@@ -142,8 +149,8 @@ TEST_CASE("columns of texts are ignored and named") {
 TEST_CASE("a first line is a header, an edge, or refused with --header") {
   CHECK(read("user,item\nu1,i1\nu2,i1\n").edges == Edges{{0, 1}, {2, 1}});
   CHECK(read("a,b\nb,c\nc,a\n").edges.size() == 3);
-  for (const char* text :
-       {"u,v\nann,bob\nbob,cid\n", "customer,purchase\nc1,p1\nc2,p1\n", "0,1,n/a\n1,2,5\n2,0,6\n"}) {
+  for (const char* text : {"u,v\nann,bob\nbob,cid\n", "customer,purchase\nc1,p1\nc2,p1\n",
+                           "0,1,n/a\n1,2,5\n2,0,6\n", "0 a,b\na,b 0\n1 0\n"}) {
     CAPTURE(text);
     CHECK(has(error(text), "expected --header yes or --header no"));
   }
@@ -168,6 +175,23 @@ TEST_CASE("comments may name the columns") {
   CHECK(konect.data == std::map<std::string, std::vector<double>>{{"weight", {3, 4}}});
   CHECK(has(konect.notes, "--add-reverse-edges"));
   CHECK(has(error("% bip unweighted\n1 1\n2 1\n"), "--edges"));
+}
+
+TEST_CASE("a comment that may be a row is refused, and one that names columns is not") {
+  const std::string refused =
+      "' is a comment by its #, and has as many fields as the rows, expected \"#12\" in "
+      "quotes, or a blank behind the #";
+  CHECK(error("#12,#13\na,b\n") == ": line 1: '#12,#13" + refused);
+  CHECK(error("0,1\n#12,13\n1,0\n") == ": line 2: '#12,13" + refused);
+  CHECK(error("x,y,w\na,b,1\n#12,#13,2\n") == ": line 3: '#12,#13,2" + refused);
+  for (const char* text :
+       {"#12 3\n1 2\n", "#cats,bob\nbob,ann\n", "#cats,#dogs\nbob,ann\n", "%cats\t5\nbob\t%cats\n",
+        "bob,ann\n  #cats,#dogs\nann,bob\n", "\"#a\" b\n#a b\nb \"#a\"\n"})
+    CHECK_MESSAGE(has(error(text), "is a comment by its "), text);
+  CHECK(read("\"#12\",\"#13\"\n\"#13\",a\n").edges == Edges{{0, 1}, {1, 2}});
+  for (const char* text : {"#nodes 100\n0 1\n1 2\n", "0 1\n#graph 2\n1 2\n", "# 7 8\n0 1\n# 0 2\n1 2\n",
+                           "#node1\tnode2\n0\t1\n1\t2\n", "#5\n0 1\n1 2\n#0 1 2\n"})
+    CHECK_MESSAGE((read(text).edges == Edges{{0, 1}, {1, 2}}), text);
 }
 
 TEST_CASE("a byte order mark is no part of a text, plain or packed") {
@@ -199,10 +223,12 @@ TEST_CASE("separators: inside quotes they are none, two that could be one are re
   CHECK(read("source,target\n\"Smith, J\",\"Doe, K\"\n\"Doe, K\",X\n").edges == Edges{{0, 1}, {1, 2}});
   CHECK(read("\"New York\" Boston\nBoston \"New York\"\n").edges == Edges{{0, 1}, {1, 0}});
   CHECK(read("0,1,\n1,2,\n").edges == Edges{{0, 1}, {1, 2}});
+  for (const char* text : {"a b,x y\nc d,a b\n", "a b,x\nx,c d\n", "a b c,x\nc d,a b c\n", "0, 1\n1, 2\n"})
+    CHECK_MESSAGE(has(read(text).notes, "separator: comma"), text);
   CHECK(read("source,target,\n0,1,\n1,2,\n").data.empty());
   CHECK(read("\tsource\ttarget\n0\t5\t7\n1\t7\t2\n").edges == Edges{{5, 7}, {7, 2}});
-  for (const char* text :
-       {"0;1;2,5\n1;2;3,5\n", "0 1 2,5\n1 2 3,5\n", "0::1\n1::2\n", "0 -> 1\n1 -> 2\n", "0,\t1\n1,\t2\n"}) {
+  for (const char* text : {"0;1;2,5\n1;2;3,5\n", "0 1 2,5\n1 2 3,5\n", "0::1\n1::2\n", "0 -> 1\n1 -> 2\n",
+                           "0,\t1\n1,\t2\n", "a b x,y\nb c y,z\n", "0\t1,5\n1\t2,5\n"}) {
     CAPTURE(text);
     CHECK(has(error(text), "--separator"));
   }
@@ -291,13 +317,53 @@ TEST_CASE("rows of node data belong to ids for sure, or are refused") {
 TEST_CASE("options of edge lists are refused for other formats") {
   const SourceFile file(Communicator::world(), "e.mtx",
                         "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n");
-  SourceOptions ids, header, keys;
-  ids.node_ids = NodeIds::from_one;
+  SourceOptions ids, header, keys, separator, no_columns;
+  ids.node_ids = NodeIds::dense;
   header.header = true;
+  separator.separator = ' ';
+  no_columns.ignore_data = true;
   keys.node_keys = file.path();
   for (const auto& [option, name] : {std::pair{columns({{"source", "1"}}), "--columns"},
                                      {header, "--header"},
                                      {keys, "--node-keys"},
-                                     {ids, "--node-ids from-1"}})
-    CHECK(has(file.error(option), concat(": ", name, " is for edge lists")));
+                                     {separator, "--separator"},
+                                     {no_columns, "--ignore-columns (train --ignore-edge-weights"},
+                                     {ids, "--node-ids"}})
+    CHECK(has(file.error(option), concat(": the file is no edge list, expected no ", name)));
+  SourceOptions both = columns({{"weight", "3"}});
+  both.ignore_data = true;
+  CHECK(has(error("0,1,2\n1,0,3\n", both), "--columns: weight=3 is data, which --ignore-columns leaves"));
+}
+
+TEST_CASE("files of a dataset directory with names that other formats know are not left alone") {
+  const Communicator comm = Communicator::world();
+  const auto opened = [&](const std::string& name, const SourceOptions& options) {
+    const test::TemporaryDirectory directory(comm);
+    if (comm.rank() == 0) {
+      write_npy<Index>(directory.path() + "/edge_index.npy", std::vector<Index>{2, 2},
+                       std::vector<Index>{0, 1, 1, 0}, NpyType::int64);
+      for (const std::string& file : {std::string("features"), name})
+        write_npy<double>(directory.path() + "/" + file + ".npy", std::vector<Index>{2, 1},
+                          std::vector<double>{0, 1}, NpyType::float32);
+    }
+    comm.barrier();
+    try {
+      static_cast<void>(open_source(comm, directory.path(), options));
+    } catch (const InputError& error) {
+      return std::string(error.what()).substr(directory.path().size());
+    }
+    return std::string();
+  };
+  CHECK(opened("valid_mask", {}) ==
+        "/valid_mask.npy: is not read, expected val_mask.npy, or --fields val_mask=valid_mask");
+  CHECK(opened("edge_weights", {}) ==
+        "/edge_weights.npy: is not read, expected edge_weight.npy, or --fields weight=weights");
+  CHECK(
+      opened("edge_valid_mask", {}) ==
+      "/edge_valid_mask.npy: is not read, expected edge_val_mask.npy, or --fields edge_val_mask=valid_mask");
+  for (const char* name : {"val_mask", "edge_weight", "edge_val_mask", "valid", "y"})
+    CHECK(opened(name, {}).empty());
+  SourceOptions options;
+  options.fields = {{"weight", "weights"}};
+  CHECK(opened("edge_weights", options).empty());
 }

@@ -71,6 +71,10 @@ TEST_CASE("types are described by their names") {
   const SourceFile cites(comm, "cites.csv", "0,1\n1,0\n1,1\n");
   formats::SourceOptions options;
   options.relations = {{"author:writes:paper", writes.path()}, {"paper:cites:paper", cites.path()}};
+  options.node_ids = formats::NodeIds::names;
+  CHECK(thrown_by_all<InputError>(comm, [&] { describe(comm, "", options); }) ==
+        "--node-ids: names are for one edge list, expected dense or from-1 with --edges");
+  options.node_ids = formats::NodeIds::automatic;
   CHECK(describe(comm, "", options) ==
         Lines{"author: 3 nodes, 1 without edges, 3 without in-edges",
               "paper: 2 nodes, 0 without edges, 0 without in-edges",

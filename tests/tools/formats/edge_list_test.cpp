@@ -156,6 +156,17 @@ TEST_CASE("columns that the header calls split, label or type are edge data of t
   CHECK(read_text(comm, "x,y,\nann,bob,5\nbob,ann,6\n").edge_data.at("weight") == std::vector<double>{5, 6});
 }
 
+TEST_CASE("columns that the header calls masks are masks of the edges") {
+  const Communicator comm = Communicator::world();
+  const WholeSource masks =
+      read_text(comm, "src,dst,train_mask,valid_mask,TestMask\n0,1,True,0,False\n1,0,False,1,True\n");
+  CHECK(masks.edge_data.at("train_mask") == std::vector<double>{1, 0});
+  CHECK(masks.edge_data.at("val_mask") == std::vector<double>{0, 1});
+  CHECK(masks.edge_data.at("test_mask") == std::vector<double>{0, 1});
+  CHECK(error_of(comm, "src,dst,train_mask\n0,1,1\n1,0,0.5\n") ==
+        ": line 3: column 3 is '0.5', expected 0 or 1, or true or false, or --ignore-columns");
+}
+
 TEST_CASE("columns that the options name, and headers that do not fit") {
   const Communicator comm = Communicator::world();
   const std::string text = "user,item,Stars,rating\n0,1,4,5\n1,0,2,1\n";
@@ -174,7 +185,7 @@ TEST_CASE("columns that the options name, and headers that do not fit") {
   CHECK(read_text(comm, "src,dst,is_train\n0,1,True\n1,0,False\n1,1,1\n", options).edge_data.at("is_train") ==
         std::vector<double>{1, 0, 1});
   CHECK(error_of(comm, "src,dst,is_train\n0,1,True\n1,0,yes\n", options)
-            .starts_with(": line 3: column 3 is 'yes', expected a finite number"));
+            .starts_with(": line 3: column 3 is 'yes', expected 0 or 1, or true or false"));
   CHECK(error_of(comm, "# c\nsrc,dst,weight,split\n0,1,0.5\n") ==
         ": line 2: the header has 4 fields and the first edge has 3, expected as many; if the first column "
         "is row "
@@ -239,10 +250,35 @@ TEST_CASE("integers are numbers of nodes when they are dense, names when they ar
     CHECK(read_text(comm, sparse, blocks_of(block, NodeIds::names)).edges == Edges{{0, 1}, {1, 2}, {0, 0}});
   }
   CHECK(read_text(comm, "30 1\n1 8\n", blocks_of(1, NodeIds::dense)).num_nodes == 31);
+  // names are different by their zeros ahead; beyond 2^62, all are names
+  CHECK(read_text(comm, "00701 80000\n701 80000\n").edges == Edges{{0, 1}, {2, 1}});
+  CHECK(read_text(comm, "00701 80000\n701 80000\n", blocks_of(1, NodeIds::dense)).edges ==
+        Edges{{701, 80000}, {701, 80000}});
+  CHECK(read_text(comm, "0.0 1\n1 0\n").edges == Edges{{0, 1}, {1, 0}});
+  for (const char* large : {"4611686018427387904", "4611686018427387905", "9223372036854775809"})
+    CHECK(read_text(comm, concat("7 ", large, "\n", large, " 8\n")).edges == Edges{{0, 1}, {1, 2}});
   // a word at the end makes names of all integers, and weights stay with their edges
-  const WholeSource late = read_text(comm, "5 1 0.5\n1 5 1.5\n5 5 2.5\n1 x 3.5\n", blocks_of(1));
+  const WholeSource late =
+      read_text(comm, "5 1 0.5\n1 5 1.5\n5 5 2.5\n1 x 3.5\n", blocks_of(1, NodeIds::names));
   CHECK(late.edges == Edges{{0, 1}, {1, 0}, {0, 0}, {1, 2}});
   CHECK(late.edge_data.at("weight") == std::vector<double>{0.5, 1.5, 2.5, 3.5});
+}
+
+TEST_CASE("a word among integers is refused, and a column of words, or of both, makes names") {
+  const Communicator comm = Communicator::world();
+  const auto refused = [](const char* line, const char* word) {
+    return concat(": line ", line, ": a node is '", word,
+                  "', and others of the column are integers, expected an integer, or --node-ids names");
+  };
+  for (const Index block : {1, 7, 1000}) {
+    const SourceOptions options = blocks_of(block);
+    CHECK(error_of(comm, "1,2\n2,3\n3,1\nNA,1\n", options) == refused("4", "NA"));
+    CHECK(error_of(comm, "# c\n1,2\n1.0,3\n\nbob,1\n4,5\n", options) == refused("5", "bob"));
+    CHECK(error_of(comm, "a,2\n2,3\nNA,1\nb,6\nNA,7\n5,7\n7,8\n8,9\n9,7\n", options) == refused("3", "NA"));
+    CHECK(read_text(comm, "1,a\n2,b\n1,NA\n", options).num_nodes == 5);
+    CHECK(read_text(comm, "A1,7\n7,8\nB1,A1\n8,B1\n", options).num_nodes == 4);
+    CHECK(read_text(comm, "1,2\n2,3\nNA,1\n", blocks_of(block, NodeIds::names)).num_nodes == 4);
+  }
 }
 
 TEST_CASE("node data come from .npy files, whose rows may tell of nodes without edges") {
@@ -287,8 +323,9 @@ TEST_CASE("what is wrong in a line is said with its number, on all ranks") {
           ": line 6: a node is '1.5', expected an integer from 0 on (unless nodes are names: --node-ids "
           "names)");
   }
-  CHECK(error_of(comm, "0 9000000000000000000\n", blocks_of(1, NodeIds::dense)) ==
-        ": a node is 9000000000000000000, expected less than 2^62 (unless nodes are names)");
+  CHECK(
+      error_of(comm, "0 9000000000000000000\n", blocks_of(1, NodeIds::dense)) ==
+      ": a node is 9000000000000000000, expected less than 2^62 (unless nodes are names: --node-ids names)");
   CHECK(error_of(comm, "0 90000000000\n", blocks_of(1, NodeIds::dense)) ==
         ": there are 90000000001 nodes for 1 edges, expected at most 16777216");
   CHECK(error_of(comm, std::string("0 1\n\0\0\0", 7)) ==

@@ -141,6 +141,14 @@ TEST_CASE("extended XYZ: energies, forces and stresses by all of their names, an
   const auto virial = one(one_atom(begin + "virial=\"1 0 3 0 240 0 3 0 9\" energy=1"));
   CHECK(virial.second[2] == -2);
   CHECK(virial.first[2] == "stresses: virial, -dE/d strain in eV, divided by -volume");
+  AtomLabelKeys key;
+  key.stress = "qm_Virial";
+  const std::string value = "=\"1 0 3 0 240 0 3 0 9\" energy=1";
+  CHECK(one(one_atom(begin + "qm_Virial" + value), key).second[2] == -2);
+  key.stress = "w";
+  CHECK(Written(world, one_atom(begin + "w" + value)).refused(key) ==
+        ": --stress-key: 'w' does not say whether it is a stress or a virial, expected a name with one of "
+        "these words");
   const AtomLabelKeys keys{.energy = "mine", .forces = "none", .stress = "none"};
   const auto given = one(one_atom(begin + "mine=4 energy=1 stress=7"), keys);
   CHECK(given.second[0] == 4);

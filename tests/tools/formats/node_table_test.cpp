@@ -141,6 +141,18 @@ TEST_CASE("a table without a header, lists of features in a field, and a word fo
         "columns, or "
         "the numbers of the columns in --node-columns, such as key=1");
 
+  for (const char* text : {"900,bio,7\n7,chem,8\n31,math,9\n", "\"900\",bio,7\n7,bio,8\n31,bio,9\n"}) {
+    Tables words(comm, text, "", "7 900\n900 31\n");
+    words.columns({{"key", "1"}, {"labels", "2"}, {"features", "3"}});
+    CHECK(words.read().node_data.at("features") == std::vector<double>{7, 8, 9});
+  }
+  Tables recurs(comm, "ann,bio,7\nbob,chem,8\ncid,bio,9\n", "", "bob ann\nann cid\n");
+  recurs.columns({{"key", "1"}, {"labels", "2"}, {"features", "3"}});
+  CHECK(recurs.read().node_data.at("labels") == std::vector<double>{0, 1, 0});
+  Tables named(comm, "id,4,2,label\n900,5,7,bio\n7,6,8,chem\n31,7,9,bio\n", "", "7 900\n900 31\n");
+  named.columns({{"key", "1"}, {"features", "2"}});  // a column that is called 2
+  CHECK(named.read().node_data.at("features") == std::vector<double>{7, 8, 9});
+
   const std::string begin = "id\tx\tlabel\n0\t0,1,0.5\tcat\n1\t[1 2 3]\tunknown\n2\t4,5,";
   const std::string end = "\tdog\n3\t7,8,9\tcat\n4\t1,1,1\tant\n";
   Tables lists(comm, begin + "6" + end);
@@ -224,6 +236,34 @@ TEST_CASE("Excel's line of the separator, and line breaks in quotes") {
   CHECK(far.error() == "nodes.csv: line 57: " + open);
 }
 
+TEST_CASE("a row whose key begins with # is refused, and read in quotes") {
+  const Communicator comm = Communicator::world();
+  const std::string edges = "\"#1\",\"#2\"\n\"#2\",\"#1\"\n";
+  CHECK(Tables(comm, "id,label\n\"#1\",3\n#2,4\n", "", edges).error() ==
+        "nodes.csv: line 3: '#2,4' is a comment by its #, and has as many fields as the rows, expected "
+        "\"#2\" in "
+        "quotes, or a blank behind the #");
+  CHECK(Tables(comm, "id,label\n\"#2\",3\n# 2,4\n\"#1\",4\n", "", edges).read().node_data.at("labels") ==
+        std::vector<double>{3, 4});
+}
+
+TEST_CASE("two quotes in a field in quotes are one: in names of nodes, labels and categories") {
+  const Communicator comm = Communicator::world();
+  const std::string edges = "\"\"\"ann\"\" a\",\"b \"\"c\"\"\"\n\"b \"\"c\"\"\",\"\"\"ann\"\" a\"\n";
+  Tables tabs(comm, "id\tlabel\tx\nb \"c\"\tk \"1\"\tv\"\n\"\"\"ann\"\" a\"\t\"k \"\"1\"\"\"\t\"v\"\"\"\n",
+              "", edges);
+  tabs.columns({{"one-hot", "x"}});
+  const WholeSource whole = tabs.read();
+  CHECK(whole.edges == std::vector<std::pair<Index, Index>>{{1, 0}, {0, 1}});
+  CHECK(whole.node_data.at("labels") == std::vector<double>{0, 0});
+  CHECK(whole.node_data.at("features") == std::vector<double>{1, 1});
+  SourceOptions options;
+  const SourceFile keys(comm, "keys.csv", "id,x\n\"b \"\"c\"\"\",1\n\"\"\"ann\"\" a\",2\n");
+  options.node_keys = keys.path();
+  CHECK(SourceFile(comm, "edges.csv", edges).read(options).edges ==
+        std::vector<std::pair<Index, Index>>{{1, 0}, {0, 1}});
+}
+
 TEST_CASE("lists of features in JSON: indices of those that are set, or values") {
   const Communicator comm = Communicator::world();
   const std::string sets = R"({"3": [2, 0, 2], "0": [], "1": [1], "4": [3, 1], "2": [0]})";
@@ -254,6 +294,28 @@ TEST_CASE("words for a missing label among numbers, and row numbers of pandas, w
     CHECK_MESSAGE(whole.node_data.at("labels")[1] == 10, word);
     CHECK_MESSAGE((whole.node_data.at("features") == std::vector<double>{1, 2, 3, 4, 5}), word);
   }
+}
+
+TEST_CASE("a word among numbers that are labels is refused, and so is a missing label that no row has") {
+  const Communicator comm = Communicator::world();
+  const auto table = [&](const std::vector<const char*>& labels) {
+    std::string text = "id,label\n";
+    for (std::size_t v = 0; v < 5; ++v) text += concat(v, ",", labels[v % labels.size()], "\n");
+    return text;
+  };
+  const std::string refused =
+      "nodes.csv: column 'label' has numbers and 'unknown', expected numbers alone, names alone, or "
+      "--missing-label unknown";
+  CHECK(Tables(comm, table({"5.5", "6.5", "unknown", "7.25"})).error() == refused);
+  CHECK(Tables(comm, table({"1", "2", "unknown"})).error() == refused);
+  Tables missing(comm, table({"5.5", "6.5", "unknown", "7.25"}));
+  missing.options.missing_label = "unknown";
+  CHECK(missing.read().node_data.at("labels")[3] == 7.25);
+  missing.options.missing_label = "Unknown";
+  CHECK(missing.error() ==
+        "nodes.csv: column 'label' has no 'Unknown', expected --missing-label with a word that it has");
+  CHECK(Tables(comm, table({"1", "3a", "2", "3b"})).read().node_data.at("labels") ==
+        std::vector<double>{0, 2, 1, 3, 0});
 }
 
 TEST_CASE("each wrong key and field of a table is one sentence with its line") {

@@ -234,7 +234,12 @@ ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const At
   chosen.energy = choose(path, found.keys, given.energy, "--energy-key", is_energy, free_energy);
   chosen.forces = choose(path, found.columns, given.forces, "--forces-key", is_forces_name, never);
   chosen.stress = choose(path, found.keys, given.stress, "--stress-key", is_stress, is_virial_name);
-  chosen.is_virial = is_virial_name(chosen.stress);
+  const std::string stress = lower_case(chosen.stress);
+  chosen.is_virial = stress.find("virial") != stress.npos;
+  require<InputError>(stress.empty() || chosen.is_virial != (stress.find("stress") != stress.npos), path,
+                      ": --stress-key: ", in_quotes(chosen.stress),
+                      " does not say whether it is a stress or a virial, expected a name with one of these "
+                      "words");
   const auto note = [&](const std::string& label, const std::string& key,
                         const std::map<std::string, Index>& counts, const std::string& meaning) {
     if (key.empty()) {

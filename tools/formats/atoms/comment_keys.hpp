@@ -61,7 +61,8 @@ bool is_label_name(const std::string& key);
 
 /// Returns the labels among the keys. Names are compared without upper case and without "ref_" or "dft_" at
 /// their beginning. Throws InputError with `path`: for several keys of one label, but energy beside
-/// free_energy and stress beside virial; and for a given key that no structure has.
+/// free_energy and stress beside virial; for a given key that no structure has; and for a given stress whose
+/// name has not just one of the words stress and virial.
 ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const AtomLabelKeys& given);
 
 }  // namespace sar::formats

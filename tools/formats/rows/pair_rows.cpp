@@ -57,15 +57,17 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
   PairRows read;
   std::vector<Index> numbers;
   std::vector<std::string_view> words;
+  KeptTexts kept;
   const auto parse = [&](std::string_view text) {
     numbers.clear();
     words.clear();
+    kept.clear();
     return for_each_row(text, [&](std::string_view line, Index number) {
       Fields fields(line, separator);
       Index column = 0;
       for (; fields.next(); ++column) {
         if (column < 2 && names != nullptr)
-          words.push_back(unquoted(fields.field()));
+          words.push_back(unquoted_text(fields.field(), kept));
         else
           numbers.push_back(number_in(fields.field(), number));
       }

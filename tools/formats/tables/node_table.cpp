@@ -28,7 +28,10 @@ constexpr std::size_t most_labels = 65536, most_categories = 4096;
 template <class Take>
 TextCounts for_each_row_of(std::string_view text, const TextTable& format, const Take& take) {
   std::vector<std::string_view> fields;
-  return for_each_row(text, [&](std::string_view line, Index number) {
+  const auto skip = [&](std::string_view comment, Index number) {
+    require_no_row(comment, number, format.separator, std::ssize(format.columns), true);
+  };
+  const auto take_row = [&](std::string_view line, Index number) {
     fields.clear();
     Fields cut(line, format.separator);
     while (cut.next()) fields.push_back(cut.field());
@@ -37,15 +40,18 @@ TextCounts for_each_row_of(std::string_view text, const TextTable& format, const
       throw LineError(number, "there are ", fields.size(), " fields in ", formats::in_quotes(line),
                       ", expected ", format.columns.size(), " as in the header");
     take(fields, number);
-  });
+  };
+  return for_each_row(text, take_row, skip);
 }
 
 /// The values of a column, as far as they are names.
 struct ColumnValues {
   WordSet words;
   bool are_numbers = true;
+  bool has_missing = false;  ///< what Column::missing says
 
   void add(const Column& column, std::string_view field, std::size_t most) {
+    has_missing = has_missing || field == column.missing;
     if (is_unlabelled(column, field)) return;
     are_numbers = are_numbers && number_or_flag(field).has_value();
     if (words.size() <= most && !words.contains(field)) words.emplace(field);
@@ -54,8 +60,25 @@ struct ColumnValues {
   void add_ranks(const Communicator& comm) {
     words = gather_words(comm, words);
     are_numbers = comm.all_reduce(are_numbers ? 1 : 0, ReduceOp::min) == 1;
+    has_missing = comm.all_reduce(has_missing ? 1 : 0, ReduceOp::max) == 1;
   }
 };
+
+/// Refuses a word among numbers that would make classes of them: beside a number that is not whole, or alone
+/// beside several.
+void require_no_word(const std::string& path, const Column& column, const WordSet& values) {
+  const auto is_word = [](const std::string& value) { return !number_or_flag(value); };
+  const auto word = std::ranges::find_if(values, is_word);
+  const auto words = std::ranges::count_if(values, is_word), numbers = std::ssize(values) - words;
+  const bool has_values = std::ranges::any_of(values, [&](const std::string& value) {
+    return !is_word(value) && !to_whole_number(value) && to_number(value);
+  });
+  require<InputError>(word == values.end() || !(has_values || (words == 1 && numbers > 1)), path, ": column ",
+                      formats::in_quotes(column.name), " has numbers and ",
+                      formats::in_quotes(word == values.end() ? "" : *word),
+                      ", expected numbers alone, names alone, or --missing-label ",
+                      word == values.end() ? "" : *word);
+}
 
 /// Finds the categories of labels and one-hot columns.
 void find_categories(const Communicator& comm, const SourceOptions& options, TextTable& format) {
@@ -65,8 +88,10 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Tex
       values[c];
   if (values.empty()) return;
   const auto parse = [&](std::string_view text) {
+    KeptTexts kept;
     return for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index) {
-      for (auto& [c, of_column] : values) of_column.add(format.columns[c], unquoted(fields[c]), most_labels);
+      for (auto& [c, of_column] : values)
+        of_column.add(format.columns[c], unquoted_text(fields[c], kept), most_labels);
     });
   };
   read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [](const BlockPlace&) {});
@@ -74,6 +99,9 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Tex
     of_column.add_ranks(comm);
     Column& column = format.columns[c];
     const bool is_label = column.role == ColumnRole::labels;
+    require<InputError>(of_column.has_missing || column.missing.empty(), options.node_table, ": column ",
+                        formats::in_quotes(column.name), " has no ", formats::in_quotes(column.missing),
+                        ", expected --missing-label with a word that it has");
     if (is_label && of_column.are_numbers) continue;
     const auto with_commas = std::ranges::find_if(of_column.words, has_number_commas);
     if (is_label && with_commas != of_column.words.end() &&
@@ -82,6 +110,7 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Tex
         }))
       throw InputError(concat(options.node_table, ": column ", formats::in_quotes(column.name), " is ",
                               formats::in_quotes(*with_commas), ", expected ", no_number_commas));
+    if (is_label) require_no_word(options.node_table, column, of_column.words);
     const std::size_t most = is_label ? most_labels : most_categories;
     require<InputError>(of_column.words.size() <= most, options.node_table, ": column ",
                         formats::in_quotes(column.name), " has more than ", most,
@@ -96,14 +125,16 @@ DataArray read_rows_of(const FileSource& source, const SourceOptions& options, c
   const Communicator& comm = source.comm();
   std::vector<double> numbers;
   std::vector<std::string_view> keys;
+  KeptTexts kept;  // of keys
   std::vector<Index> lines;
   const std::size_t key = format.place_of(ColumnRole::key);
   const auto parse = [&](std::string_view text) {
     keys.clear();
+    kept.clear();
     lines.clear();
     return for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index line) {
       if (unquoted(fields[key]).empty()) throw LineError(line, "the key is empty, expected a node");
-      keys.push_back(unquoted(fields[key]));
+      keys.push_back(unquoted_text(fields[key], kept));
       lines.push_back(line);
       for (std::size_t c = 0; c < fields.size(); ++c)
         append_numbers(format.columns[c], fields[c], line, numbers);
