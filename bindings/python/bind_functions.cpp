@@ -101,9 +101,9 @@ void bind_functions(Definitions& module) {
       "cat",
       [](const std::vector<Variable>& parts, int dim) {
         require<InputError>(!parts.empty(), "cat() of no tensors, expected at least one");
-        const int dims = parts.front().shape().dims();
-        require<InputError>(dim == 0 || dim == -1 || dim == dims - 1, "dim is ", dim, ", expected 0 or -1");
-        return compute([&] { return dim == 0 ? concat_rows(parts) : concat_columns(parts); });
+        const int dims = parts.front().shape().dims(), place = dim < 0 ? dim + dims : dim;
+        require<InputError>(place == 0 || place == dims - 1, "dim is ", dim, ", expected 0 or -1");
+        return compute([&] { return place == 0 ? concat_rows(parts) : concat_columns(parts); });
       },
       "parts"_a, "dim"_a = 0, "Local. Tensors one after another: rows (dim=0), or side by side (dim=-1).");
   module.def(

@@ -5,6 +5,8 @@
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/metrics.hpp>
 
+#include <cmath>
+
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
@@ -71,11 +73,13 @@ auto score_metric(Classes of_classes, Targets of_targets) {
     const bool one_label = nb::cast<int>(array.attr("ndim")) == 1;
     if (one_label && scores.value().row_size() > 1)
       return class_metric(of_classes)(scores, array, mask, comm);
-    // one score for each row, as a list or a column
-    if (one_label)
-      return value_metric(of_targets)(Variable(scores.value().reshape({scores.num_rows(), 1})),
-                                      array.attr("reshape")(-1, 1), mask, comm);
-    return value_metric(of_targets)(scores, array, mask, comm);
+    if (!one_label) return value_metric(of_targets)(scores, array, mask, comm);
+    // one score for each row, as a list or a column; -1 is no label, as for classes
+    nb::object targets = array.attr("reshape")(-1, 1);
+    if (dtype_of(targets) != "bool")
+      targets = nb::module_::import_("numpy").attr("where")(targets.attr("__eq__")(-1), NAN, targets);
+    return value_metric(of_targets)(Variable(scores.value().reshape({scores.num_rows(), 1})), targets, mask,
+                                    comm);
   };
 }
 
@@ -105,8 +109,13 @@ auto value_loss(All all_rows, Masked masked) {
       }));
     const Mask rows(mask, prediction.num_rows(), "mask");
     const RowFactors weights(row_weights, sums, prediction.num_rows());
-    return PyTensor(compute(
-        [&] { return masked(prediction, differentiable.value(), rows.span(), all, weights.span()); }));
+    const auto column = [](const Variable& x) {  // of a row of one number each
+      return x.shape().dims() == 1 ? reshape(x, {x.num_rows(), 1}) : x;
+    };
+    return PyTensor(compute([&] {
+      return masked(column(prediction), column(differentiable.detach()).value(), rows.span(), all,
+                    weights.span());
+    }));
   };
 }
 
@@ -201,13 +210,15 @@ void bind_losses(Definitions& module) {
       "f1_score",
       [](const Variable& logits, ArrayHandle labels, ArrayHandle mask, const std::string& average,
          std::optional<Communicator> comm) {
-        const Labels given(logits, labels, mask);
         const F1 how = choice(f1_names, average, "average");
-        const Communicator& all = or_default(comm);
-        return compute(
-            [&] { return f1_score(logits.value(), given.classes.span(), given.mask.span(), how, all); });
+        const auto f1 = [how](const Tensor& x, const auto& wanted, Columns rows, const Communicator& all) {
+          return f1_score(x, wanted, rows, how, all);
+        };
+        return score_metric(f1, f1)(logits, labels, mask, comm);
       },
-      "logits"_a, "labels"_a, of_mask, "average"_a = "micro", of_comm, "Collective.");
+      "logits"_a, "labels"_a, of_mask, "average"_a = "micro", of_comm,
+      "Collective. 2 TP / (2 TP + FP + FN) of labels or targets as of roc_auc(): \"binary\" of class 1, "
+      "\"micro\" of all together, \"macro\" the mean over the classes or columns.");
   module.def("mean_absolute_error", value_metric(&mean_absolute_error), "predictions"_a, "targets"_a, of_mask,
              of_comm, "Collective.");
   module.def("mean_squared_error", value_metric(&mean_squared_error), "predictions"_a, "targets"_a, of_mask,

@@ -23,17 +23,21 @@ nb::dict state_of(const Module& self) {
 }
 
 /// Checks everything before the first value is written. Counters that torch does not have may be missing.
-void load_state(Module& self, const nb::dict& state, bool strict) {
+/// Returns the names that the state lacks, and those that the module lacks.
+std::pair<std::vector<std::string>, std::vector<std::string>> load_state(Module& self, const nb::dict& state,
+                                                                         bool strict) {
   struct Entry {
     Tensor to, from;
   };
   std::vector<Entry> entries;
   std::vector<std::pair<NamedCounter, std::uint64_t>> counters;
   std::set<std::string> names;
+  std::vector<std::string> missing, unexpected;
   const auto find = [&](const std::string& name) -> std::optional<nb::object> {
     names.insert(name);
     if (state.contains(name.c_str())) return nb::object(state[name.c_str()]);
     require<InputError>(!strict, "the state has no '", name, "', which the module has");
+    missing.push_back(name);
     return std::nullopt;
   };
   const auto take = [&](const std::string& name, const Tensor& to) {
@@ -53,15 +57,19 @@ void load_state(Module& self, const nb::dict& state, bool strict) {
     if (state.contains(named.name.c_str()))
       counters.emplace_back(named, nb::cast<std::uint64_t>(nb::int_(state[named.name.c_str()])));
   }
-  for (const auto& [key, value] : state)
-    require<InputError>(!strict || names.contains(nb::cast<std::string>(key)), "the state has '",
-                        nb::cast<std::string>(key), "', which the module has not");
+  for (const auto& [key, value] : state) {
+    const std::string name = nb::cast<std::string>(key);
+    if (names.contains(name)) continue;
+    require<InputError>(!strict, "the state has '", name, "', which the module has not");
+    unexpected.push_back(name);
+  }
   const Call call;
   for (Entry& entry : entries) {
     entry.to.save();
     entry.to.copy_from(entry.from);
   }
   for (auto& [named, value] : counters) *named.value = value;
+  return {std::move(missing), std::move(unexpected)};
 }
 
 }  // namespace
@@ -127,11 +135,21 @@ void bind_modules(Definitions& module) {
            "Local. Parameters, buffers and counters by name. Tensors share the module's memory. Beside what "
            "torch "
            "has, it has the number of calls of each dropout, with which draws go on.")
-      .def("load_state_dict", &load_state, "state"_a, "strict"_a = true,
-           "Local; the same on all ranks. Copies tensors or arrays into the module. Raises InputError for "
-           "names that only "
-           "one of them has, if strict, ShapeError for other shapes; the module is then unchanged. A state "
-           "without calls of dropouts, as torch's, leaves them as they are.")
+      .def(
+          "load_state_dict",
+          [](Module& self, const nb::dict& state, bool strict) {
+            return nb::module_::import_("sar.nn.modules")
+                .attr("_IncompatibleKeys")(*nb::cast<nb::tuple>(nb::cast(load_state(self, state, strict))));
+          },
+          "state"_a, "strict"_a = true,
+          nb::sig(
+              "def load_state_dict(self, state: dict, strict: bool = True) -> tuple[list[str], list[str]]"),
+          "Local; the same on all ranks. Copies tensors or arrays into the module. Raises InputError for "
+          "names that only "
+          "one of them has, if strict, ShapeError for other shapes; the module is then unchanged. Returns, "
+          "as torch, missing_keys and unexpected_keys, which are empty "
+          "if strict. A state "
+          "without calls of dropouts, as torch's, leaves them as they are.")
       .def(
           "train",
           [](nb::handle_t<Module> self, bool mode) {

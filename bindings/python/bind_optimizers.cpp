@@ -203,7 +203,9 @@ nb::dict state_of(PyOptimizer& self) {
 }
 
 void load_state(PyOptimizer& self, const nb::dict& state) {
+  std::set<std::string> names;
   const auto value = [&](const std::string& name) {
+    names.insert(name);
     require<InputError>(state.contains(name.c_str()), "the state has no '", name,
                         "', which the optimizer has");
     return nb::object(state[name.c_str()]);
@@ -228,6 +230,9 @@ void load_state(PyOptimizer& self, const nb::dict& state) {
     rates = nb::cast<std::vector<double>>(given);
   require<InputError>(rates.size() == self.groups().size(), "the state has ", rates.size(),
                       " groups of parameters, the optimizer ", self.groups().size());
+  for (const auto& [key, given_value] : state)
+    require<InputError>(names.contains(nb::cast<std::string>(key)), "the state has '",
+                        nb::cast<std::string>(key), "', which the optimizer has not");
   const Call call;
   const Transaction transaction;  // of a rate that is refused
   for (auto& [to, from] : copies) {

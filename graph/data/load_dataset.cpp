@@ -7,6 +7,7 @@
 #include <sar/graph/data/dgl_partition.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/load_dataset.hpp>
+#include <sar/graph/data/partition_description.hpp>
 #include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/splits.hpp>
 #include <sar/graph/partition/assignment.hpp>
@@ -204,7 +205,9 @@ namespace fs = std::filesystem;
 DatasetKind kind_of_json(const std::string& path) {
   std::string text;
   try {
-    text = read_text(path, "a JSON file");
+    const bool is_partition = fs::path(path).filename() == "partition.json";
+    text = is_partition ? read_text(path, "a JSON file", most_description_bytes)
+                        : read_text(path, "a JSON file");
   } catch (const InputError&) {  // cannot be read
     return DatasetKind::unknown;
   }

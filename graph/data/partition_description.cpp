@@ -155,13 +155,15 @@ PartitionDescription parse_partition_description(const std::string& text, const 
 
 PartitionDescription read_partition_description(const std::string& directory) {
   const std::string path = directory + "/partition.json";
-  return parse_partition_description(read_text(path, "the description of a partition directory"), path);
+  return parse_partition_description(
+      read_text(path, "the description of a partition directory", most_description_bytes), path);
 }
 
 PartitionDescription share_partition_description(const Communicator& comm, const std::string& directory) {
   const std::string path = directory + "/partition.json";
   std::string text;
-  if (comm.rank() == 0) text = read_text(path, "the description of a partition directory");
+  if (comm.rank() == 0)
+    text = read_text(path, "the description of a partition directory", most_description_bytes);
   return parse_partition_description(comm.broadcast(text, 0), path);
 }
 

@@ -15,6 +15,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// Of partition.json, which has a number for each type of edges and part.
+inline constexpr Index most_description_bytes = Index{1} << 32;
+
 /// What partition.json says.
 struct PartitionDescription {
   GraphData graph;                                      ///< no rows; the books have the ids of the parts

@@ -77,17 +77,16 @@ Array<std::int32_t> cluster_nodes(const Communicator& comm, const PartitionBook&
         for (const Index end : *ends)
           require<InputError>(0 <= end && end < num_nodes, "an edge has the end ", end, ", expected ",
                               index_range(num_nodes));
-      for (const Index id : original_ids)
-        require<InputError>(0 <= id && id < num_nodes, "a node has the original id ", id, ", expected ",
-                            index_range(num_nodes));
     });
+    const Array<Index> numbers =
+        numbers_of_ids(comm, original_ids);  // the ids themselves, if these are 0, 1, ...
     EdgeList by_original;
     const bool by_formula = method == PartitionMethod::contiguous || method == PartitionMethod::random;
     if (!by_formula) {
       by_original.src = edges.src;
       by_original.dst = edges.dst;
       for (Array<Index>* ends : {&by_original.src, &by_original.dst})
-        replace_ids(comm, book, original_ids, {ends->data(), ends->size()});
+        replace_ids(comm, book, numbers, {ends->data(), ends->size()});
     }
     const AssignmentOptions how{
         .parts = static_cast<int>(options.clusters), .seed = options.seed, .balance_edges = false};
@@ -95,7 +94,7 @@ Array<std::int32_t> cluster_nodes(const Communicator& comm, const PartitionBook&
                                              ? stream_on_first(comm, num_nodes, std::move(by_original), how)
                                              : assign_nodes(comm, num_nodes, by_original, method, how);
     const Array<Index> table(of_slice.begin(), of_slice.end());
-    Array<Index> clusters(original_ids.begin(), original_ids.end());
+    Array<Index> clusters = numbers;
     replace_ids(comm, PartitionBook::even(num_nodes, comm.size()), {table.data(), table.size()},
                 {clusters.data(), clusters.size()});
     return Array<std::int32_t>(clusters.begin(), clusters.end());

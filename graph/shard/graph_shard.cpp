@@ -36,7 +36,11 @@ std::size_t GraphShard::bytes() const noexcept {
   std::size_t indices = dst_rows.capacity() + row_begin.capacity() + src.capacity();
   indices += lazy_->begin.capacity() + lazy_->transpose.dst.capacity();
   indices += lazy_->positions.capacity() + lazy_->inverse.capacity();
-  const std::size_t bits = lazy_->bits ? lazy_->bits->rows.bytes() + lazy_->bits->first_edges.bytes() : 0;
+  std::size_t bits = 0;
+  if (const auto& few = lazy_->bits) {
+    bits = few->rows.bytes() + few->first_edges.bytes();
+    indices += few->before.capacity();
+  }
   return indices * sizeof(local_index) + bits;
 }
 
@@ -60,8 +64,9 @@ const ShardTranspose& GraphShard::transpose() const {
       dst[to] = static_cast<local_index>(dst_row(i));
     });
     if (num_edges() < 2 * num_src_rows) {
-      FewEdges bits{IndexSet(num_src_rows), IndexSet(num_edges())};
+      FewEdges bits{IndexSet(num_src_rows), IndexSet(num_edges()), {}};
       for (Index u = 0; u < num_src_rows; ++u) {
+        if (u % FewEdges::rows_of_block == 0) bits.before.push_back(begin[u]);
         if (begin[u] == begin[u + 1]) continue;
         bits.rows.insert(u);
         bits.first_edges.insert(begin[u]);
@@ -103,11 +108,13 @@ SourceOffsets::SourceOffsets(const GraphShard& shard, Index first, Index last) {
     begin_ = shard.lazy_->begin.data() + first;
     return;
   }
-  const auto& [rows, first_edges] = *shard.lazy_->bits;
+  const auto& [rows, first_edges, before] = *shard.lazy_->bits;
   made_.resize(static_cast<std::size_t>(last - first + 1));
   Index row = first;  // next row to write
-  Index edge = first_edges.next(0);
-  for (Index u = rows.next(0); u < last && u < shard.num_src_rows; u = rows.next(u + 1)) {
+  const Index block = first / GraphShard::FewEdges::rows_of_block;
+  Index edge = block < std::ssize(before) ? before[block] : shard.num_edges();
+  for (Index u = rows.next(block * GraphShard::FewEdges::rows_of_block); u < last && u < shard.num_src_rows;
+       u = rows.next(u + 1)) {
     for (; row <= u; ++row) made_[row - first] = static_cast<local_index>(edge);
     edge = first_edges.next(edge + 1);
   }

@@ -90,6 +90,8 @@ struct GraphShard {
   struct FewEdges {
     IndexSet rows;         ///< rows with edges
     IndexSet first_edges;  ///< first edges of these rows, among the edges of the transpose
+    Array<local_index> before;  ///< number of edges before each rows_of_block rows
+    static constexpr Index rows_of_block = 1 << 10;
   };
   struct Lazy {
     std::once_flag transpose_once, positions_once, inverse_once;
@@ -103,7 +105,7 @@ struct GraphShard {
 
 /// The offsets of the source rows [first, last) in the transpose: row first + i has the edges [data()[i],
 /// data()[i + 1]). They are a view, or are expanded from the bit sets of a shard with few edges, in time
-/// linear in the rows and edges before `last`.
+/// linear in these rows and their edges.
 class SourceOffsets {
  public:
   SourceOffsets(const GraphShard& shard, Index first, Index last);

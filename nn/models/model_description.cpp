@@ -420,6 +420,17 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   return d;
 }
 
+std::vector<std::string> ModelDescription::differences(const ModelDescription& other) const {
+  const Json theirs = Json::parse(other.to_json()), ours = Json::parse(to_json());
+  const std::set<std::string> others{"dropout",   "input_dropout", "attention_dropout", "in_feats",
+                                     "out_feats", "inputs",        "gcn_norm"};
+  std::vector<std::string> found;
+  for (const auto& [key, value] : ours.items())
+    if (!others.contains(key) && theirs.contains(key) && theirs[key] != value)
+      found.push_back(concat(key, " ", theirs[key].dump(), ", here ", value.dump()));
+  return found;
+}
+
 std::string ModelDescription::to_json() const {
   const ModelDescription d = checked();
   OrderedJson json;

@@ -110,6 +110,9 @@ struct ModelDescription {
                                                   const std::string& where = "the description");
   /// Returns all keys that the type reads, as JSON on one line. Throws as checked().
   [[nodiscard]] std::string to_json() const;
+  /// Returns `activation "elu", here "relu"` for each key of which `other` has another value, which weights
+  /// do not show: not for dropouts, widths of inputs and outputs, and gcn_norm.
+  [[nodiscard]] std::vector<std::string> differences(const ModelDescription& other) const;
   /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
   /// an unknown type, norm, activation, residual, jk, readout, aggregator or gcn_norm, for widths and numbers
   /// of heads outside 1 to 2^24, for numbers of layers outside 1 to max_layers (mesh_graph_net: 0), for a

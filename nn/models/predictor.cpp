@@ -105,7 +105,11 @@ Predictor::Predictor(Module& module, Network network, const Widths& widths, cons
                                 widths.out_feats,
                                 " of x, of rows of edges and of the result, expected positive "
                                 "ones, or 0 of rows of edges");
-            return std::make_unique<Impl>(module, std::move(network), widths, graph);
+            auto made = std::make_unique<Impl>(module, std::move(network), widths, graph);
+            std::size_t parts = 0;
+            module.for_each_module([&](Module&) { ++parts; });
+            made->modes.reserve(parts);  // before the calls, which allocate nothing
+            return made;
           },
           "Predictor")) {}
 

@@ -180,6 +180,13 @@ void WeightFile::take(const WeightLink& link, const Tensor& value) const {
   }
 }
 
+bool WeightFile::lacks_bias(const std::string& missing) const {
+  constexpr std::string_view bias = ".bias";
+  if (!missing.ends_with(bias)) return false;
+  const std::string weight = missing.substr(0, missing.size() - bias.size()) + ".weight";
+  return std::ranges::find(links_, weight, &WeightLink::model) != links_.end();
+}
+
 std::vector<std::string> WeightFile::lines() const {
   std::vector<std::string> lines;
   for (const bool added : {false, true})
@@ -199,7 +206,9 @@ std::vector<std::string> WeightFile::lines() const {
     lines.push_back(zero.name + " is not in the file and becomes 0, because " + zero.other +
                     " is added to the same rows");
   for (const std::string& name : missing_)
-    lines.push_back(name + " is not in the file and keeps its initial value");
+    lines.push_back(name + (lacks_bias(name)
+                                ? " is not in the file and becomes 0: the layer has no bias there"
+                                : " is not in the file and keeps its initial value"));
   return lines;
 }
 
@@ -213,11 +222,14 @@ std::vector<std::string> WeightFile::load(const Communicator& comm, const std::s
       for (const WeightLink& link : links_)
         if (added == (link.layout == WeightLayout::added) && counter(link.model) == nullptr)
           take(link, std::ranges::find(state.tensors, link.file, &NamedBuffer::name)->tensor);
-    for (const ZeroBias& zero : zeros_) {
-      Tensor value = tensor(zero.name);
+    const auto set_zero = [&](const std::string& name) {
+      Tensor value = tensor(name);
       value.save();
       value.copy_from(Tensor::zeros(value.shape()));
-    }
+    };
+    for (const ZeroBias& zero : zeros_) set_zero(zero.name);
+    for (const std::string& name : missing_)
+      if (lacks_bias(name)) set_zero(name);
     return lines();
   });
 }

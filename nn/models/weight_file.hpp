@@ -50,6 +50,8 @@ class WeightFile {
   /// Returns a counter of the model, or null.
   [[nodiscard]] const NamedCounter* counter(const std::string& model_name) const;
   void take(const WeightLink& link, const Tensor& value) const;
+  /// Whether a missing tensor is the bias of a layer whose weight the file has.
+  [[nodiscard]] bool lacks_bias(const std::string& missing) const;
   [[nodiscard]] std::vector<std::string> lines() const;
 
   StateDict model_;

@@ -8,6 +8,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/core/rows/loss.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/loss.hpp>

@@ -78,9 +78,22 @@ for dataset in unordered "$dgl"; do
 done
 [ "$(ls linked)" = embeddings.npy ] || fail "embeddings in the other order stay: $(ls linked)"
 
+# Weights of another network do not predict; and files of an earlier prediction go.
+networks=("$programs/train" --graph karate --hidden 8 --layers 2)
+expect 0 "epoch    1/1" "${networks[@]}" --activation elu --add-self-loops --epochs 1 --save-weights elu.safetensors --checkpoint elu.c
+expect 1 'elu.safetensors: the network of these weights has activation "elu", here "relu", expected the options' "${networks[@]}" --epochs 0 \
+  --init-weights elu.safetensors --predict elu
+expect 1 'the network of these weights has --activation elu, here ' "${networks[@]}" --epochs 0 --init-weights elu.c --predict elu
+expect 0 "these weights were trained with --add-self-loops 1, here 0" "${networks[@]}" --activation elu --epochs 0 --init-weights elu.safetensors --predict elu
+expect 0 'WARNING: elu.safetensors: the network of these weights has activation "elu", here "relu"' "${networks[@]}" --epochs 1 --init-weights elu.safetensors
+expect 0 "epochs" "${networks[@]}" --split-nodes 0.5,0.25,0.25 --epochs 1 --predict-layer 1 --predict elu
+[ -e elu/split.npy ] && [ -e elu/embeddings.npy ] || fail "no split and embeddings"
+expect 0 "epochs" "${networks[@]}" --epochs 1 --predict elu
+[ ! -e elu/split.npy ] && [ ! -e elu/embeddings.npy ] && [ -e elu/logits.npy ] || fail "files of an earlier prediction stay"
+
 # Weights of DGL and PyG: what was taken for what; saved with the names that they came with.
 peer=$data/peer
-karate=(--graph karate --features 5 --epochs 0 --predict peer)
+karate=(--graph karate --epochs 0 --predict peer)
 expect 1 "the model has no place for 'conv1.lin.weight' [6, 5]" "$programs/train" "${karate[@]}" --model gcn --layers 2 --hidden 6 \
   --init-weights "$peer/gcn_pyg.safetensors"
 sized=(--nodes 40 --classes 4 --features 5 --layers 2 --epochs 0 --predict peer)

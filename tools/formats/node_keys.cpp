@@ -144,8 +144,8 @@ std::vector<Index> NodeKeys::ask_owners(std::span<const std::string_view> words,
   std::vector<int> owners(first_seen.size());
   std::vector<Index> counts(ranks, 0);
   for (std::size_t d = 0; d < owners.size(); ++d) {
-    owners[d] = static_cast<int>(hash_of(distinct.word(static_cast<Index>(d))) >> 20) & INT32_MAX;
-    owners[d] %= comm_.size();
+    // of the upper half: the slots of the owner's table are chosen by the lower bits
+    owners[d] = static_cast<int>((hash_of(distinct.word(static_cast<Index>(d))) >> 32) * ranks >> 32);
     ++counts[owners[d]];
   }
   std::vector<Index> order(owners.size());

@@ -148,6 +148,19 @@ void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, con
     if (std::filesystem::exists(o.predict + name + ending(!data.ids_are_original), ignored))
       remove_other_order(comm, o, data.ids_are_original, "/features.npy",
                          {"/embeddings", "/logits", "/labels", "/values"});
+  // Files of an earlier run that this one does not write would be taken for its own.
+  if (comm.rank() != 0 || std::filesystem::exists(o.predict + "/features.npy", ignored) ||
+      std::filesystem::exists(o.predict + "/edge_index.npy", ignored))
+    return;
+  std::vector<const char*> old;
+  if (data.label_type != LabelType::values) old = {"/values"};
+  if (data.label_type == LabelType::values && std::filesystem::exists(o.predict + "/logits.npy", ignored))
+    old = {"/logits", "/labels"};
+  if (!o.draw_split) old.push_back("/split");
+  if (o.predict_layer == 0) old.push_back("/embeddings");
+  for (const char* name : old)
+    for (const bool original : {false, true})
+      std::filesystem::remove(concat(o.predict, name, ending(original)), ignored);
 }
 
 }  // namespace sar::tools

@@ -76,20 +76,20 @@ class Checkpointer:
             kind, state = json.loads(self._files.info(path, optimizer).get("schedule", '["none", {}]'))
             if kind != type(own).__name__:
                 raise InputError(f"{path}: the schedule is {kind}, expected {type(own).__name__}")
-        of_python = own is not None and schedule is None
-        before, rates = own.state_dict() if of_python else {}, [group["lr"] for group in optimizer.param_groups]
+        of_python = own if schedule is None else None
+        before, rates = {} if of_python is None else of_python.state_dict(), [group["lr"] for group in optimizer.param_groups]
         try:
-            if of_python:
-                own.load_state_dict(state)
+            if of_python is not None:
+                of_python.load_state_dict(state)
             epoch, texts = self._files.load(path, module, optimizer, schedule)
         except Exception:
-            if of_python:
-                own.load_state_dict(before)
+            if of_python is not None:
+                of_python.load_state_dict(before)
                 for group, rate in zip(optimizer.param_groups, rates):
                     group["lr"] = rate
             raise
-        if of_python:
-            own.load_state_dict(state)  # its rates in place of the optimizer's
+        if of_python is not None:
+            of_python.load_state_dict(state)  # its rates in place of the optimizer's
         if loader is not None:
             loader.epoch = int(texts.get("loader", epoch))
         return Checkpoint(epoch, json.loads(texts.get("python", "null")))

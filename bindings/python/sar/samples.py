@@ -64,7 +64,8 @@ def _kind(name, samples):
     nodes, edges = [count for _, _, count, _ in samples], [len(src) for src, *_ in samples]
     of_edges = "edge" in name or name == "weight"
     for kind, counts in (("edges", edges), ("nodes", nodes)) if of_edges else (("nodes", nodes), ("edges", edges)):
-        if fits(counts) and not all(count == 1 for count in counts):
+        of_graphs = name in ("y", "label") if kind == "nodes" else not of_edges  # where each graph has one of them
+        if fits(counts) and not (of_graphs and set(counts) == {1}):
             return kind
     if len({value.size for value in values}) == 1:
         return "graphs"

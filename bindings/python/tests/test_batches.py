@@ -313,3 +313,15 @@ def test_edges_and_clusters_that_do_not_fit():
     graph = sar.Graph(([0, 1], [1, 0]), 2)
     with pytest.raises(sar.InputError, match="a cluster is 4294967296"):
         sar.ClusterLoader(graph, clusters=graph.local_rows(np.array([0, 2**32])))
+
+
+@pytest.mark.parametrize("method", ["ldg", "contiguous", "random"])
+def test_clusters_of_nodes_with_any_ids(comm, method):
+    ids = np.array([70, 10, 2**40, 30, 11, 45])[comm.rank::comm.size]
+    src, dst = np.array([70, 10, 2**40, 30, 11]), np.array([10, 2**40, 30, 11, 45])
+    mine = np.isin(dst, ids)
+    graph = sar.Graph((src[mine], dst[mine]), nodes=ids)
+    seen = []
+    for batch in sar.ClusterLoader(graph, num_clusters=3, method=method):
+        seen.extend(graph.dst_ids[batch.dst_rows].tolist())
+    assert sorted(comm.all_gather(np.asarray(seen, np.int64)).tolist()) == sorted([70, 10, 2**40, 30, 11, 45])

@@ -650,3 +650,14 @@ def test_functions_of_edges_that_are_written_in_python(comm):
     conv = sar.nn.NNConv(1, 1, sar.nn.Sequential(sar.nn.Linear(2, 1), sar.nn.Dropout(0.5)))
     with pytest.raises(sar.InputError, match="a dropout in a message function"):
         conv(graph, x[:, :1], edges)
+
+
+def test_states_with_other_names():
+    net, two = sar.nn.Linear(3, 3), sar.nn.Sequential(sar.nn.Linear(3, 3), sar.nn.Linear(3, 3))
+    state = {name.upper(): value for name, value in net.state_dict().items()}
+    found = net.load_state_dict(state, strict=False)
+    assert found.missing_keys == ["weight", "bias"] and found.unexpected_keys == ["WEIGHT", "BIAS"]
+    assert net.load_state_dict(net.state_dict()) == ([], [])
+    for optimizer, other in ((sar.optim.SGD(net), sar.optim.Adam(net)), (sar.optim.Adam(net.parameters()), sar.optim.Adam(two.parameters()))):
+        with pytest.raises(sar.InputError, match="which the optimizer has not"):
+            optimizer.load_state_dict(other.state_dict())

@@ -261,3 +261,11 @@ def test_batches_of_subgraphs(comm, method):
     if method == "node":
         drawable = len(np.unique(src))  # in proportion to the out-degrees
     assert total / 200 == pytest.approx(drawable, rel=0.2)
+
+
+def test_fields_of_graphs_of_one_node():
+    one = {"edge_index": np.array([[0], [0]]), "num_nodes": 1, "x": np.ones((1, 3)), "edge_attr": np.ones((1, 2)), "y": np.ones(1), "u": np.ones((1, 2))}
+    for graphs in ([one], [one, one]):
+        samples = sar.GraphSamples(graphs)
+        for graph in sar.GraphDataLoader(samples, batch_size=2):
+            assert {"x"} <= set(graph.ndata) and set(graph.edata) == {"edge_attr"} and "y" in graph.graph_data

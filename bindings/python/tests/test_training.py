@@ -502,3 +502,31 @@ def test_a_trace_ends_with_an_exception(comm, shared_dir):
     with sar.Trace(shared_dir / "good.json"):
         pass
     assert (shared_dir / "good.json").exists()
+
+
+def test_losses_and_metrics_of_one_number_a_row(comm):
+    x, target = sar.tensor([1.0, 0.5, 3.0]), [1.0, 0.0, 9.0]
+    mask, column = [True, True, False], sar.tensor([[1.0], [0.5], [3.0]])
+    for loss in (F.mse_loss, F.l1_loss, F.huber_loss, F.binary_cross_entropy_with_logits):
+        wanted = [[value] for value in (target if loss is not F.binary_cross_entropy_with_logits else [1.0, 0.0, 1.0])]
+        flat = [value for value, in wanted]
+        assert loss(x, flat, mask=mask).item() == loss(column, wanted, mask=mask).item()
+        assert loss(x, flat, row_weights=[1.0, 2, 3]).item() == loss(column, wanted, row_weights=[1.0, 2, 3]).item()
+    scores = sar.tensor([[2.0], [-1.0], [0.5], [-3.0], [0.7]])
+    for labels in ([1, 0, 0, 1, -1], np.array([1, 0, 0, 1, np.nan])):
+        assert F.roc_auc(scores, labels) == pytest.approx(0.5)
+        assert F.f1_score(scores, labels, average="binary") == pytest.approx(0.5)
+    several = sar.tensor([[2.0, -1], [0.5, 1], [-1, 2]])
+    assert F.f1_score(several, [[1, 0], [0, 1], [1, 1]], average="macro") == pytest.approx((0.5 + 1) / 2)
+    assert F.f1_score(several, [[1, 0], [0, 1], [1, 1]]) == pytest.approx(6 / 8)
+    np.testing.assert_array_equal(sar.cat([x, sar.tensor([4.0])], dim=-1), [1, 0.5, 3, 4])
+    np.testing.assert_array_equal(sar.cat([column, column], dim=-2).shape, [6, 1])
+
+
+def test_every_parameter_of_an_lstm_has_a_gradient(comm):
+    graph = sar.Graph(([0, 1], [1, 2]), num_nodes=3)
+    conv = sar.nn.SAGEConv(2, 2, aggregator_type="lstm")
+    optimizer = sar.optim.SGD(conv, lr=0.1)
+    conv(graph, sar.ones((graph.num_nodes(), 2))).sum().backward()
+    optimizer.gather_grads()
+    assert all(parameter.grad is not None for parameter in conv.parameters())

@@ -63,11 +63,9 @@ TEST_CASE("wrong options of clusters are one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const PartitionBook book = PartitionBook::even(60, comm.size());
-  const auto text = [&](const ClusterOptions& options, Index more = 0) {
+  const auto text = [&](const ClusterOptions& options) {
     return thrown_by_all<InputError>(comm, [&] {
-      Array<Index> ids = ids_of(book, comm.rank());
-      for (Index& id : ids) id += more;
-      (void)cluster_nodes(comm, book, ids, edges_of_rank(comm, whole, book), options);
+      (void)cluster_nodes(comm, book, ids_of(book, comm.rank()), edges_of_rank(comm, whole, book), options);
     });
   };
   const auto has = [](const std::string& whole_text, const char* part) {
@@ -76,5 +74,20 @@ TEST_CASE("wrong options of clusters are one sentence on all ranks") {
   CHECK(has(text({.clusters = 0}), "there are 0 clusters, expected 1 to the number of nodes, 60"));
   CHECK(has(text({.clusters = 61}), "there are 61 clusters"));
   CHECK(has(text({.clusters = 2, .method = PartitionMethod::scotch}), "depend on the number of ranks"));
-  CHECK(has(text({.clusters = 2}, 60), "expected 0 to 59"));
+}
+
+TEST_CASE("clusters of any ids are those of their numbers in increasing order") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
+  const PartitionBook book = PartitionBook::even(60, comm.size());
+  const EdgeList edges = edges_of_rank(comm, whole, book);
+  for (const PartitionMethod method :
+       {PartitionMethod::ldg, PartitionMethod::contiguous, PartitionMethod::random}) {
+    const Array<Index> ids = ids_of(book, comm.rank());
+    Array<Index> others;
+    for (const Index id : ids) others.push_back(7 * id + (Index{1} << 40));
+    const ClusterOptions options{.clusters = 4, .method = method};
+    CHECK(cluster_nodes(comm, book, ids, edges, options) ==
+          cluster_nodes(comm, book, others, edges, options));
+  }
 }

@@ -82,7 +82,8 @@ class SqliteDatabase final : public AseDatabase {
  public:
   explicit SqliteDatabase(const std::string& path) : path_(path) {
     sqlite3* opened = nullptr;
-    const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
+    // without locks, which parallel file systems may refuse, and which all ranks would take for each row
+    const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, "unix-none");
     database_.reset(opened);
     require<InputError>(opened != nullptr, path, ": out of memory");
     check(code, SQLITE_OK);

@@ -3,6 +3,7 @@
 
 #include "program.hpp"
 #include "train/atoms/potential_steps.hpp"
+#include "train/runs/initial_network.hpp"
 #include "train/train_checkpoint.hpp"
 #include "train/train_curves.hpp"
 #include "train/train_edge_steps.hpp"
@@ -35,12 +36,14 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
                         ": is a checkpoint, expected the file of --save-weights, beside which there are the "
                         "learnable rows, or --resume");
     load_model_of_checkpoint(comm, checkpoint, model);
+    compare_network(comm, checkpoint, true, model, o);
     say(comm, "initial weights: the model of ", checkpoint);
     return;
   }
   if (loaded.input->has_learnable_rows()) loaded.input->load_rows(o.init_weights);
   const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
   for (const std::string& line : lines) say(comm, o.init_weights, ": ", line);
+  compare_network(comm, o.init_weights, false, model, o);
   for (const std::string& line : graph_notes(loaded.graph, weights, given, o.model))
     say(comm, o.init_weights, ": ", line);
 }
@@ -189,7 +192,9 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   progress.restore_best_weights();
   steps->finish();
   if (!o.save_weights.empty()) {
-    weights.save(comm, o.save_weights, metadata_of_weights(model, loaded));
+    std::map<std::string, std::string> metadata = metadata_of_weights(model, loaded);
+    if (!loaded.potential) metadata.merge(record_of_network(o));
+    weights.save(comm, o.save_weights, metadata);
     loaded.input->save_rows(o.save_weights);
   }
   const HaloStep halo_step(o.seed, 0);

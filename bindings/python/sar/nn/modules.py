@@ -5,12 +5,16 @@
 import copy
 import copyreg
 import inspect
+from collections import namedtuple
 from typing import Any
 
 from .. import _sar
 from .._arguments import given
 from .._sar import Communicator, InputError, ModuleBase, ModuleTree, Tensor
 from . import functional
+
+
+_IncompatibleKeys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 
 
 def Parameter(values):
