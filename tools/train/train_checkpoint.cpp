@@ -127,6 +127,7 @@ void add_labels(RowHash& hash, const TaskEdges& edges, double split) {
 /// source draws. These are powers of two, so that products are exact, as sums are on a reproducible graph:
 /// the hash does not depend on the ranks. Collective.
 void add_edges(RowHash& hash, const Graph& graph, std::span<const Index> ids) {
+  const MixedPrecisionScope full(false);
   Graph exact = graph;
   GraphOptions options = graph.options();
   options.reproducible = true;
