@@ -20,8 +20,8 @@ python -m pip wheel --disable-pip-version-check --no-deps -w "$work/built" --con
   ./bindings/python
 LD_LIBRARY_PATH=$work/environment/lib auditwheel repair --exclude 'libmpi.so.*' -w "$work/repaired" "$work"/built/*.whl
 
-# Where pip puts libmpi.so, seen from the module and from the program.
+# Where pip puts libmpi.so, seen from the module and from the programs.
 python -m wheel unpack -d "$work/unpacked" "$work"/repaired/*.whl
 patchelf --add-rpath "\$ORIGIN/../../.." "$work"/unpacked/*/sar/_sar*.so
-patchelf --add-rpath "\$ORIGIN/../../../.." "$work"/unpacked/*/sar/bin/sar-train
+patchelf --add-rpath "\$ORIGIN/../../../.." "$work"/unpacked/*/sar/bin/*
 python -m wheel pack -d "$folder" "$work"/unpacked/*
