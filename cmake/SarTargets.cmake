@@ -224,6 +224,7 @@ function(sar_compile_settings target)
   if(SAR_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_link_options(${target} PUBLIC -fsanitize=thread)
+                                           -fno-fast-math # which a host may set for all: sums are exact, and NaN is found
   elseif(SAR_SANITIZE STREQUAL "memory")
     # The standard library, MPI and oneTBB are not instrumented, so that what they write to the stack and to other blocks seems to be without
     # values. Only blocks of tensors and arrays begin without values, which memory.cpp says, and MSAN_OPTIONS of the tests.

@@ -186,6 +186,8 @@ case $command in
       'std::vector<sar::other_precision> field;' 'sar::Tensor x = sar::Tensor::borrow(field, {1});' >"$scratch/borrow.cpp"
     # shellcheck disable=SC2086
     refuses "deleted.*call Tensor::from(shape, values)" "$scratch/borrow.cpp" $flags
+    # shellcheck disable=SC2086
+    refuses "sar: -ffast-math .*: put -fno-fast-math behind it" -ffast-math "$scratch/borrow.cpp" $flags
     ;;
   subdirectory)
     rm -rf "$scratch/subdirectory" "$scratch/fetched"
