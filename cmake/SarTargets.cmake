@@ -27,6 +27,13 @@ function(sar_require needed for)
   endforeach()
 endfunction()
 
+# Finds a package, unless the host has made its target TARGET, by FetchContent say: sar_find(TARGET PACKAGE ARGUMENTS...)
+macro(sar_find target)
+  if(NOT TARGET ${target})
+    find_package(${ARGN} REQUIRED)
+  endif()
+endmacro()
+
 # Looks for an optional package as the option OPTION, SAR_METIS say, demands; SAR_HAVE_METIS is whether it is used:
 # sar_find_optional(OPTION PACKAGE [VERSION])
 macro(sar_find_optional option)
@@ -217,6 +224,7 @@ endfunction()
 function(sar_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual
                                            $<$<BOOL:${SAR_WERROR}>:-Werror> ${SAR_MARCH}
+                                           -fno-fast-math # which a host may set for all: sums are exact, and NaN is found
                                            -Wno-psabi # wide vectors pass between functions of one file only
                                            $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations> # stable_sort of libstdc++, when precompiled
                                            # -march=native of clang 19 on a processor with AVX10
@@ -224,7 +232,6 @@ function(sar_compile_settings target)
   if(SAR_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_link_options(${target} PUBLIC -fsanitize=thread)
-                                           -fno-fast-math # which a host may set for all: sums are exact, and NaN is found
   elseif(SAR_SANITIZE STREQUAL "memory")
     # The standard library, MPI and oneTBB are not instrumented, so that what they write to the stack and to other blocks seems to be without
     # values. Only blocks of tensors and arrays begin without values, which memory.cpp says, and MSAN_OPTIONS of the tests.
