@@ -114,7 +114,11 @@ if(TARGET sar_c_static)
 endif()
 
 # Guides and examples in the folders that they have in the sources, so that their links work.
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT sar_doc)
-install(FILES bench/RESULTS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench COMPONENT sar_doc)
-install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT sar_doc
+set(sar_doc_dir ${CMAKE_INSTALL_DOCDIR})
+if(NOT PROJECT_IS_TOP_LEVEL)  # then it may be that of the host
+  set(sar_doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/sar)
+endif()
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${sar_doc_dir} COMPONENT sar_doc)
+install(FILES bench/RESULTS.md DESTINATION ${sar_doc_dir}/bench COMPONENT sar_doc)
+install(DIRECTORY docs examples DESTINATION ${sar_doc_dir} COMPONENT sar_doc
         FILES_MATCHING PATTERN *.md PATTERN *.ipynb PATTERN *.svg PATTERN *.png PATTERN *.[ch]pp PATTERN *.[ch] PATTERN *.f90 PATTERN picture.py PATTERN CMakeLists.txt)
