@@ -122,7 +122,7 @@ set(sar_doc_dir ${CMAKE_INSTALL_DOCDIR})
 if(NOT PROJECT_IS_TOP_LEVEL)  # then it may be that of the host
   set(sar_doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/sar)
 endif()
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${sar_doc_dir} COMPONENT sar_doc)
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE NOTICE DESTINATION ${sar_doc_dir} COMPONENT sar_doc)
 install(FILES bench/RESULTS.md DESTINATION ${sar_doc_dir}/bench COMPONENT sar_doc)
 install(DIRECTORY docs examples DESTINATION ${sar_doc_dir} COMPONENT sar_doc
         FILES_MATCHING PATTERN *.md PATTERN *.ipynb PATTERN *.svg PATTERN *.png PATTERN *.[ch]pp PATTERN *.[ch] PATTERN *.f90 PATTERN picture.py PATTERN CMakeLists.txt)
