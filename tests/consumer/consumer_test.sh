@@ -172,8 +172,8 @@ case $command in
     flags=$(pkg-config --cflags --libs sar)
     # shellcheck disable=SC2046,SC2086 # lists of flags
     {
-      "$mpicxx" -O1 "$here/host/main.cpp" -o "$scratch/host_by_pkg_config" $flags
-      "$mpicxx" -O1 -I"$here/other_eigen" -I"$here/.." "$here/package/main.cpp" -o "$scratch/by_pkg_config" $(pkg-config --cflags --libs sar-data sar-models)
+      "$mpicxx" -std=c++20 -O1 "$here/host/main.cpp" -o "$scratch/host_by_pkg_config" $flags
+      "$mpicxx" -std=c++20 -O1 -I"$here/other_eigen" -I"$here/.." "$here/package/main.cpp" -o "$scratch/by_pkg_config" $(pkg-config --cflags --libs sar-data sar-models)
       "$(wrapper mpicc)" -std=c99 -Wall -Werror "$root/examples/c_solver/c_solver.c" -o "$scratch/c_by_pkg_config" $(pkg-config --cflags --libs sar-c) -lm
     }
     on_two_ranks "$scratch/host_by_pkg_config"
@@ -186,6 +186,8 @@ case $command in
       'std::vector<sar::other_precision> field;' 'sar::Tensor x = sar::Tensor::borrow(field, {1});' >"$scratch/borrow.cpp"
     # shellcheck disable=SC2086
     refuses "deleted.*call Tensor::from(shape, values)" "$scratch/borrow.cpp" $flags
+    # shellcheck disable=SC2086
+    refuses "sar: -ffast-math .*: put -fno-fast-math behind it" -ffast-math "$scratch/borrow.cpp" $flags
     ;;
   subdirectory)
     rm -rf "$scratch/subdirectory" "$scratch/fetched"
@@ -229,7 +231,7 @@ case $command in
     export PKG_CONFIG_PATH
     # shellcheck disable=SC2046 # lists of flags
     for precision in single double; do
-      "$mpicxx" -I"$here/.." -c -o "$scratch/both_$precision.o" "$here/both/${precision}_training.cpp" \
+      "$mpicxx" -std=c++20 -I"$here/.." -c -o "$scratch/both_$precision.o" "$here/both/${precision}_training.cpp" \
         $(pkg-config --cflags "sar-data$([ $precision = single ] || echo -double)")
     done
     # shellcheck disable=SC2046

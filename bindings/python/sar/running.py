@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import _sar
 from ._sar import Error, InputError
 
 
@@ -21,10 +22,14 @@ class TrainError(Error):
     """The program train, or partition, has failed; its text is the program's."""
 
 
+def _of_package(name: str) -> str:
+    """Where the package has a program: beside its extension, which in an editable installation is not beside this file."""
+    return os.path.join(os.path.dirname(_sar.__file__), "bin", f"sar-{name}")
+
+
 def _program(name: str = "train") -> str:
     variable = f"SAR_{name.upper()}"
-    here = os.path.join(os.path.dirname(__file__), "bin", f"sar-{name}")
-    for candidate in (os.environ.get(variable), here, shutil.which(f"sar-{name}")):
+    for candidate in (os.environ.get(variable), _of_package(name), shutil.which(f"sar-{name}")):
         if candidate and os.path.exists(candidate):
             return candidate
     raise InputError(f"there is no program sar-{name}: the package was built without it; set {variable} to its path")
@@ -33,10 +38,10 @@ def _program(name: str = "train") -> str:
 def _command() -> None:
     """The commands sar-train, sar-partition and sar-plan: the program of the package in place of the interpreter."""
     name = os.path.basename(sys.argv[0]).partition(".")[0].removeprefix("sar-")
-    here = os.path.join(os.path.dirname(__file__), "bin", f"sar-{name}")
-    if not os.path.exists(here):
+    program = _of_package(name)
+    if not os.path.exists(program):
         sys.exit(f"sar-{name}: the package was built without this program")
-    os.execv(here, [f"sar-{name}", *sys.argv[1:]])
+    os.execv(program, [f"sar-{name}", *sys.argv[1:]])
 
 
 def _mpirun() -> str:

@@ -2,12 +2,15 @@
 
 """python -m sar.selftest, also under mpirun: checks that this copy of sar computes what it should here."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 
 import numpy as np
 
 import sar
 from sar.nn import functional as F
+from sar.running import _environment, _of_package
 
 
 def checks() -> Iterator[tuple[str, bool]]:
@@ -39,6 +42,12 @@ def checks() -> Iterator[tuple[str, bool]]:
     yield "a training", losses[-1] < 0.5 * losses[0]
     sar.compare_params(net)
     yield "equal parameters on all ranks", True
+    if sar.get_communicator().rank == 0:
+        programs = [path for path in map(_of_package, ("train", "partition", "plan")) if os.path.exists(path)]
+        starts = [subprocess.run([path, "--help"], env=_environment(), stdout=subprocess.DEVNULL).returncode == 0 for path in programs]
+        yield "programs that start", all(starts)
+    else:
+        yield "programs that start", True
 
 
 def main() -> None:
