@@ -410,9 +410,9 @@ NeighborSampler::NeighborSampler(const Graph& graph, std::span<const std::map<st
         of_type = fan_out;
       }
       for (std::size_t k = 0; k < types.size(); ++k) {
-        require<InputError>(of_types[k].has_value(), "a layer has no fan-out for the edge type '",
-                            types[k].canonical_name(), "', expected one for each of ",
-                            joined(types, &EdgeType::canonical_name));
+        if (!of_types[k])
+          throw InputError(concat("a layer has no fan-out for the edge type '", types[k],
+                                  "', expected one for each of ", joined(types)));
         fan_outs_.push_back(*of_types[k]);
       }
     }
