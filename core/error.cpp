@@ -60,8 +60,8 @@ std::string concat_parts(std::initializer_list<TextPart> parts) {
   return text.str();
 }
 
-std::string index_range(Index size) {
-  return size > 0 ? "0 to " + std::to_string(size - 1) : "none";
+std::ostream& operator<<(std::ostream& out, IndexRange range) {
+  return range.size > 0 ? out << "0 to " << range.size - 1 : out << "none";
 }
 
 void throw_error(ErrorKind kind, const std::string& message) {

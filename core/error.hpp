@@ -102,8 +102,15 @@ std::string joined(const List& list, const Text& text = {}, const char* between 
   return all;
 }
 
-/// Returns the valid indices of a list of `size` elements for error messages: "0 to 9", or "none" if empty.
-std::string index_range(Index size);
+/// The valid indices of a list of `size` elements for error messages: "0 to 9", or "none" if empty. It
+/// becomes text only where it is written, so that a check of each row costs none.
+struct IndexRange {
+  Index size;
+  friend std::ostream& operator<<(std::ostream& out, IndexRange range);
+};
+inline IndexRange index_range(Index size) {
+  return {size};
+}
 
 /// Throws E with the concatenation of the parts.
 template <class E>

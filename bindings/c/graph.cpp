@@ -250,7 +250,7 @@ int sar_graph_add_edges(sar_graph graph, const char* source, const char* relatio
     call.equal("edge type", edges.type.canonical_name())
         .equal("choice of add_reverse_edges", edges.add_reverse_edges);
     for (const auto& each : its.added.edges)
-      require<InputError>(each->type != edges.type, "the edges of type '", edges.type.canonical_name(),
+      require<InputError>(each->type != edges.type, "the edges of type '", edges.type,
                           "' are added twice, expected one call for each type");
     if (edge_ids != nullptr) edges.ids = copy_of(edge_ids, num_edges, "edge_ids");
     const Tensor weight = read_optional_array(edge_weight, {"edge_weight", num_edges, 1});

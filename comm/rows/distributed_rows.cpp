@@ -15,10 +15,9 @@ namespace sar { inline namespace SAR_PRECISION {
 void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const std::byte* mine,
                      Index row_bytes, std::span<const Index> rows, std::byte* out) {
   comm.agree([&] {
-    const std::string expected = index_range(book.num_nodes());
     for (const Index row : rows)
       require<InputError>(0 <= row && row < book.num_nodes(), "there is no row ", row, ", expected ",
-                          expected);
+                          index_range(book.num_nodes()));
     const Index first_row = book.begin(comm.rank());
     std::vector<std::byte> answers;
     route_chunks(

@@ -62,9 +62,9 @@ void require_permutation(const Communicator& comm, std::span<const Index> ids, I
   const auto total = comm.all_reduce(static_cast<Index>(ids.size()));
   comm.agree([&] {
     require<InputError>(total == n, place, ": there are ", total, " ids, expected ", n);
-    const std::string expected = index_range(n);
     for (const Index id : ids)
-      require<InputError>(0 <= id && id < n, place, ": id ", id, " does not exist, expected ", expected);
+      require<InputError>(0 <= id && id < n, place, ": id ", id, " does not exist, expected ",
+                          index_range(n));
   });
   require_unique_ids(comm, ids, place);  // n distinct ids below n are all of them
 }

@@ -260,10 +260,9 @@ void RowPull::finish() {
 // and 16 bytes per id. Each id is looked up twice.
 
 void require_rows(const PartitionBook& book, std::span<const Index> ids, const char* call) {
-  const std::string expected = index_range(book.num_nodes());
   for (std::size_t i = 0; i < ids.size(); ++i)
     require<InputError>(0 <= ids[i] && ids[i] < book.num_nodes(), call, ": id ", i, " of ", ids.size(),
-                        " is ", ids[i], ", expected ", expected);
+                        " is ", ids[i], ", expected ", index_range(book.num_nodes()));
 }
 
 RowsByOwner::RowsByOwner(const PartitionBook& book, std::span<const Index> ids, const char* call)

@@ -252,11 +252,10 @@ CollectiveCall checked(const Communicator& comm, const std::vector<HostNodeType<
     const EdgeType& type = each.type;
     for (const std::string& end : {type.source, type.destination})
       if (std::find(names.begin(), names.end(), end) == names.end())
-        throw InputError(concat("edge type '", type.canonical_name(), "': there is no node type '", end,
+        throw InputError(concat("edge type '", type, "': there is no node type '", end,
                                 "'; the node types are ", quoted_list(names)));
     naming(type, [&] { check_host_edges(comm, each.edges); });
-    require<InputError>(!each.add_reverse_edges || type.source == type.destination, "edge type '",
-                        type.canonical_name(),
+    require<InputError>(!each.add_reverse_edges || type.source == type.destination, "edge type '", type,
                         "': add_reverse_edges is set, expected one type of sources and destinations");
     call.equal("choice of add_reverse_edges", each.add_reverse_edges);
   }

@@ -243,11 +243,10 @@ void order_by_id(const Reader& reader, Elements& elements, const Array<Index>& i
                " ids, expected one for each");
   Array<Index> row(size), col(size);
   std::vector<bool> seen(size, false);
-  const std::string expected = index_range(size);
   for (Index k = 0; k < size; ++k) {
     const Index id = ids[k];
     reader.check(0 <= id && id < size && !seen[id], "element ", k, " of a matrix has id ", id,
-                 ", expected each of ", expected, " once");
+                 ", expected each of ", index_range(size), " once");
     seen[id] = true;
     row[id] = elements.row[k];
     col[id] = elements.col[k];
@@ -265,9 +264,9 @@ void read_extents(Reader& reader, Elements& elements) {
 }
 
 void require_in_range(const Reader& reader, const Array<Index>& indices, Index end, const char* what) {
-  const std::string expected = index_range(end);
   for (const Index i : indices)
-    reader.check(0 <= i && i < end, "a matrix has an element in ", what, " ", i, ", expected ", expected);
+    reader.check(0 <= i && i < end, "a matrix has an element in ", what, " ", i, ", expected ",
+                 index_range(end));
 }
 
 Elements read_csr(Reader& reader) {

@@ -569,11 +569,11 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
   const std::string& path = partition.parts[part].graph;
   const EdgeType& type = partition.edge_types[t];
   EdgeTypeData result{type.source, type.relation, type.destination, {}, 0, {}};
-  const std::string expected = index_range(partition.nodes.size());
   const auto end_of = [&](Index node, std::string& end_type, Index edge) {
     const Index id = nodes.ids[node];
     const DglPartition::Range* range = partition.nodes.find(id);
-    require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected ", expected);
+    require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected ",
+                        index_range(partition.nodes.size()));
     const std::string& name = partition.node_types[range->type];
     if (end_type.empty()) end_type = name;
     require<InputError>(name == end_type, path, ": edge ", edge, " of type ", type.relation,

@@ -211,12 +211,11 @@ struct PartReader {
     const PartFiles files =
         files_of([&](int part) { return node_file(directory, part, type.name, "original_ids"); }, rows);
     type.original_ids = read_ids(files);
-    const std::string expected = index_range(type.num_nodes());
     for (std::size_t i = 0, file = 0, begin = 0; i < type.original_ids.size(); ++i) {
       for (; static_cast<Index>(i - begin) == files.rows[file]; ++file) begin = i;
       require<InputError>(0 <= type.original_ids[i] && type.original_ids[i] < type.num_nodes(),
                           files.paths[file], ": element ", i - begin, " is ", type.original_ids[i],
-                          ", expected ", expected);
+                          ", expected ", index_range(type.num_nodes()));
     }
     for (const DataField& field : std::exchange(type.unread, {})) {
       if (field.is_sparse) {

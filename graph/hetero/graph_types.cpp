@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -33,17 +34,17 @@ void check_node_types(const Communicator& comm, const std::vector<NodeTypeSpec>&
 void check_edge_types(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges) {
   std::vector<std::string> names;
   for (const NodeTypeSpec& type : nodes) names.push_back(type.name);
-  for (std::size_t k = 0; k < edges.size(); ++k) {
-    const EdgeType& type = edges[k].type;
+  std::set<std::string> known;
+  for (const EdgeTypeSpec& each : edges) {
+    const EdgeType& type = each.type;
     require<InputError>(!type.relation.empty(), "Graph: the relation of the edge type from '", type.source,
                         "' to '", type.destination, "' has no name");
     for (const std::string& end : {type.source, type.destination})
       if (std::find(names.begin(), names.end(), end) == names.end())
-        throw InputError(concat("Graph: the edge type '", type.canonical_name(), "' has the end '", end,
+        throw InputError(concat("Graph: the edge type '", type, "' has the end '", end,
                                 "', which is no node type; the node types are ", quoted_list(names)));
-    for (std::size_t other = 0; other < k; ++other)  // canonical names can clash if names contain colons
-      require<InputError>(edges[other].type.canonical_name() != type.canonical_name(),
-                          "Graph: the edge type '", type.canonical_name(), "' is given twice");
+    require<InputError>(known.insert(type.canonical_name()).second,  // they can clash if names contain colons
+                        "Graph: the edge type '", type, "' is given twice");
   }
 }
 
@@ -52,10 +53,9 @@ void check_sources(const std::vector<NodeTypeSpec>& nodes, const std::vector<Edg
   for (const EdgeTypeSpec& spec : edges) {
     const Index size = std::ranges::find(nodes, spec.type.source, &NodeTypeSpec::name)->book.num_nodes();
     for (std::size_t k = 0; k < spec.edges.src.size(); ++k)
-      require<InputError>(0 <= spec.edges.src[k] && spec.edges.src[k] < size, "edge type '",
-                          spec.type.canonical_name(), "': edge ", k, " of the rank comes from node ",
-                          spec.edges.src[k], ", but there are ", size, " nodes of type '", spec.type.source,
-                          "'");
+      require<InputError>(0 <= spec.edges.src[k] && spec.edges.src[k] < size, "edge type '", spec.type,
+                          "': edge ", k, " of the rank comes from node ", spec.edges.src[k],
+                          ", but there are ", size, " nodes of type '", spec.type.source, "'");
   }
 }
 
@@ -179,6 +179,7 @@ std::shared_ptr<GraphTypes> GraphTypes::of_relation(const GraphTopology& topolog
                            .src_frame = frames.dst,
                            .dst_frame = frames.dst});
   }
+  made->numbers.emplace(type, 0);
   made->edge_types.push_back(std::move(type));
   return made;
 }
@@ -196,6 +197,7 @@ void GraphTypes::take_relations(std::vector<EdgeType> types,
                                 const std::vector<std::shared_ptr<const ShardedGraph>>& shards) {
   edge_types = std::move(types);
   for (std::size_t k = 0; k < shards.size(); ++k) {
+    numbers.emplace(edge_types[k], k);
     relations.push_back(Graph(shards[k], options, frames_of(edge_types[k])));
     most_halo_rows.push_back(shards[k]->topology->remote.num_src_rows);
   }
@@ -226,10 +228,7 @@ Graph Graph::relation_number(std::size_t k) const {
   return relation;
 }
 Graph Graph::operator[](const EdgeType& type) const {
-  const std::vector<EdgeType>& known = edge_types();
-  const auto found = std::ranges::find(known, type);
-  return relation_number(found != known.end() ? static_cast<std::size_t>(found - known.begin())
-                                              : find_edge_type(known, type.canonical_name()));
+  return relation_number(types().edge_type_number(type));
 }
 Graph Graph::operator[](const std::string& type) const {
   return relation_number(find_edge_type(edge_types(), type));
@@ -238,14 +237,14 @@ Graph Graph::operator[](const std::string& type) const {
 bool Graph::fetches_together(const Variable& x, std::span<const RelationCall> calls) const {
   if (comm().size() == 1 || calls.size() == 1 || options().reproducible) return false;
   if (types().relations.empty()) return false;  // several calls of a relation by itself
-  const auto relation = find_edge_type(edge_types(), calls.front().type.canonical_name());
+  const auto relation = types().edge_type_number(calls.front().type);
   const Index bytes =
       types().most_halo_rows[relation] * x.shape().row_size() * static_cast<Index>(sizeof(real));
   return options().max_halo_bytes == 0 || bytes <= options().max_halo_bytes;
 }
 
 Graph Graph::holding_halo(const EdgeType& type) const {
-  const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
+  const std::size_t k = types().edge_type_number(type);
   std::optional<Graph>& held = types().holding_halo[k];
   if (!held) {
     SharedIds& kept_ids = types().nodes[find_node_type(node_types(), type.source)].ids_with_halo;

@@ -12,6 +12,7 @@
 #include <sar/graph/topology/graph_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ struct GraphTypes {
   std::vector<std::string> node_names;
   std::vector<NodeType> nodes;
   std::vector<EdgeType> edge_types;
+  std::map<EdgeType, std::size_t> numbers;  ///< in edge_types
   std::vector<Graph> relations;
   std::vector<Index> most_halo_rows;  ///< of each relation, maximum over the ranks
   std::vector<std::optional<Graph>> holding_halo;
@@ -43,6 +45,10 @@ struct GraphTypes {
 
   [[nodiscard]] const NodeType& node_type(const std::string& name) const {
     return nodes[find_node_type(node_names, name)];
+  }
+  [[nodiscard]] std::size_t edge_type_number(const EdgeType& type) const {
+    const auto found = numbers.find(type);
+    return found != numbers.end() ? found->second : find_edge_type(edge_types, type.canonical_name());
   }
   void take_nodes(std::vector<NodeTypeSpec> specs);
   /// Builds the relations; relations with the same sources share one halo. Collective.
@@ -65,7 +71,7 @@ inline std::string with_type(const EdgeType& type, const std::string& text) {
     const std::size_t end = text.find_first_not_of("0123456789", 5);
     if (end != std::string::npos && end > 5 && text.substr(end, 2) == ": ") at = end + 2;
   }
-  return concat(text.substr(0, at), "edge type '", type.canonical_name(), "': ", text.substr(at));
+  return concat(text.substr(0, at), "edge type '", type, "': ", text.substr(at));
 }
 
 /// Returns the result of make(), which may be collective. Adds the type to InputError and ShapeError that it

@@ -65,9 +65,8 @@ Array<Index> HomogeneousForm::edge_rows(std::size_t edge_type, std::span<const I
   rows.reserve(ids.size());
   for (const Index id : ids) {
     const auto row = std::ranges::lower_bound(order, id, {}, [&](Index edge) { return known[edge]; });
-    require<InputError>(row != order.end() && known[*row] == id, "the edge type '",
-                        edge_types[edge_type].canonical_name(), "' has no edge ", id, " on rank ",
-                        graph.comm().rank());
+    require<InputError>(row != order.end() && known[*row] == id, "the edge type '", edge_types[edge_type],
+                        "' has no edge ", id, " on rank ", graph.comm().rank());
     rows.push_back(*row);
   }
   return rows;

@@ -13,6 +13,7 @@
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_messages.hpp>
@@ -153,10 +154,9 @@ void Graph::call(const Variable& x, std::span<const RelationCall> calls,
                           calls.front().type.source, "' and from '", each.type.source,
                           "', expected one type of sources");
       require<ShapeError>(x.defined() && x.num_rows() == graph.num_src_nodes(), "source rows of shape ",
-                          x.shape(), " for the edge type '", each.type.canonical_name(), "', which has ",
+                          x.shape(), " for the edge type '", each.type, "', which has ",
                           graph.num_src_nodes(), " source nodes on rank ", comm().rank());
-      described.equal("edge type (number)",
-                      std::find(edge_types().begin(), edge_types().end(), each.type) - edge_types().begin());
+      described.equal("edge type (number)", types().edge_type_number(each.type));
     }
     return described.sources("the source rows", x);
   };
@@ -250,8 +250,7 @@ std::vector<std::int64_t> first_readers(const Communicator& comm, const std::vec
 void check(const Part& part) {
   for (const MessageTarget target : {MessageTarget::u, MessageTarget::v, MessageTarget::e})
     require<ShapeError>(!part.work->message.reads(target) || part.work->message.operand(target).defined(),
-                        "multi_update_all: an operand of the message of '", part.type->canonical_name(),
-                        "' is undefined");
+                        "multi_update_all: an operand of the message of '", *part.type, "' is undefined");
 }
 
 }  // namespace
@@ -311,9 +310,9 @@ void Graph::multi_update_all(const std::map<EdgeType, NamedMessageReduce>& messa
     std::map<std::string, std::string> outs;
     for (const auto& [type, named] : messages) {
       const auto& [message, reduce] = named;
-      require<InputError>(message.message == reduce.message, "multi_update_all: the message of '",
-                          type.canonical_name(), "' is called \"", message.message,
-                          "\", the reduction wants \"", reduce.message, "\"");
+      require<InputError>(message.message == reduce.message, "multi_update_all: the message of '", type,
+                          "' is called \"", message.message, "\", the reduction wants \"", reduce.message,
+                          "\"");
       const std::string& out = outs.try_emplace(type.destination, reduce.out).first->second;
       require<InputError>(out == reduce.out, "multi_update_all: relations into '", type.destination,
                           "' write the fields \"", out, "\" and \"", reduce.out, "\", expected one");

@@ -118,8 +118,10 @@ class EdgeWalk {
       *list = Array<local_index>();  // free the old buffer first
       list->resize(first.back());
     }
+    std::vector<Index> edges_before(first.size());  // edges in the stage before each block of rows
     parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
       Index n = first[from / block];
+      local_index before = 0;
       for (Index i = from; i < to; ++i) {
         if (!is_here(i)) continue;
         const local_index* edges = shard.src.data();
@@ -127,13 +129,19 @@ class EdgeWalk {
         const local_index end =
             first_not_below(edges, next_.position[i], last, static_cast<local_index>(stage.end));
         rows_[n] = static_cast<local_index>(shard.dst_row(i));
+        before_[n] = before;
+        before += end - next_.position[i];
         begin_[n] = std::exchange(next_.position[i], end);
         end_[n++] = end;
         next_.source[i] = end < last ? edges[end] : NextEdges::no_more;
       }
+      edges_before[from / block + 1] = before;
     });
-    for (Index n = 0; n < first.back(); ++n)
-      before_[n] = n == 0 ? 0 : before_[n - 1] + end_[n - 1] - begin_[n - 1];
+    for (std::size_t b = 1; b < edges_before.size(); ++b) edges_before[b] += edges_before[b - 1];
+    parallel_for(shard.num_rows(), block, [&](Index from, Index) {
+      const Index b = from / block;
+      for (Index n = first[b]; n < first[b + 1]; ++n) before_[n] += static_cast<local_index>(edges_before[b]);
+    });
     EdgeRows found = rows_of(stage, first.back(), begin_.data(), rows_.data());
     found.end = end_.data();
     found.before = before_.data();
@@ -170,7 +178,8 @@ class EdgeWalk {
     if (stage.first_row > 0)
       return rows_of(stage, shard.num_dst, offsets).slice(stage.first_row, stage.end_row);
     begin_.resize(shard.num_dst + 1);  // all rows; rows of other parts get no edges
-    for (Index i = 0; i <= shard.num_dst; ++i) begin_[i] = std::min(offsets[i], offsets[stage.end_row]);
+    parallel_for_each(shard.num_dst + 1, 1 << 14,
+                      [&](Index i) { begin_[i] = std::min(offsets[i], offsets[stage.end_row]); });
     return rows_of(stage, shard.num_dst, begin_.data());
   }
   /// Computed once and reused for all parts.
@@ -264,7 +273,8 @@ class EdgeSlots {
     whole_ = rows.before == nullptr;
     if (!whole_) {
       shift_.resize(num_dst);
-      for (Index i = 0; i < rows.num_rows; ++i) shift_[rows.row(i)] = rows.before[i] - rows.begin[i];
+      parallel_for_each(rows.num_rows, 1 << 14,
+                        [&](Index i) { shift_[rows.row(i)] = rows.before[i] - rows.begin[i]; });
     }
     const Index last = rows.num_rows - 1, edges = last < 0 ? 0 : rows.offsets()[last] + rows.size(last);
     if (std::ssize(slots_) >= edges * width_) return;

@@ -6,10 +6,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-std::string quoted_list(std::span<const std::string> names) {
-  return names.empty() ? "none" : joined(names, [](const std::string& name) { return "'" + name + "'"; });
-}
-
 std::size_t find_node_type(std::span<const std::string> types, const std::string& type) {
   const auto found = std::find(types.begin(), types.end(), type);
   if (found == types.end())
@@ -18,17 +14,19 @@ std::size_t find_node_type(std::span<const std::string> types, const std::string
 }
 
 std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view name) {
-  std::vector<std::string> all, alike;
+  std::vector<EdgeType> alike;
   std::size_t found = 0;
   for (std::size_t k = 0; k < types.size(); ++k) {
-    all.push_back(types[k].canonical_name());
-    if (all.back() == name) return k;
-    if (types[k].relation != name) continue;
-    alike.push_back(all.back());
+    const auto& [source, relation, destination] = types[k];
+    const bool fits = name.size() == source.size() + relation.size() + destination.size() + 2 &&
+                      name.substr(source.size() + 1, relation.size()) == relation;
+    if (fits && name == types[k].canonical_name()) return k;
+    if (relation != name) continue;
+    alike.push_back(types[k]);
     found = k;
   }
   if (alike.empty())
-    throw InputError(concat("there is no edge type '", name, "'; the edge types are ", quoted_list(all)));
+    throw InputError(concat("there is no edge type '", name, "'; the edge types are ", quoted_list(types)));
   if (alike.size() > 1)
     throw InputError(concat("several edge types are called '", name, "': ", quoted_list(alike),
                             "; give the canonical name"));

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <sar/autograd/gathered_rows.hpp>
+#include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +29,9 @@ struct EdgeType {
   auto operator<=>(const EdgeType&) const = default;
   /// Returns "author:writes:paper", the form in partition files.
   [[nodiscard]] std::string canonical_name() const { return source + ":" + relation + ":" + destination; }
+  friend std::ostream& operator<<(std::ostream& out, const EdgeType& type) {
+    return out << type.source << ':' << type.relation << ':' << type.destination;
+  }
 };
 
 /// Local. Returns the position in `types` of the type with this canonical name, or with this relation name
@@ -36,8 +41,11 @@ std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view nam
 /// Local. Returns the position of a node type. Throws InputError that lists the available types.
 std::size_t find_node_type(std::span<const std::string> types, const std::string& type);
 
-/// Returns the quoted names for an error message: "'author', 'paper'".
-std::string quoted_list(std::span<const std::string> names);
+/// Returns the quoted names or edge types for an error message: "'author', 'paper'".
+template <class Names>
+std::string quoted_list(const Names& names) {
+  return names.empty() ? "none" : joined(names, [](const auto& name) { return concat("'", name, "'"); });
+}
 
 /// A number for each local edge, in the graph's order of edges. A cheap handle: copies, and the records of
 /// operations, share the numbers, 2 bytes an edge.

@@ -37,10 +37,9 @@ void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
         "the types of the nodes begin at ", first.empty() ? 0 : first.front(), " and end at ",
         first.empty() ? 0 : first.back(), ", expected increasing numbers from 0 to ", num_nodes);
     const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
-    const std::string expected = index_range(num_nodes);
     for (std::size_t e = 0; e < edges.src.size(); ++e)
       require<InputError>(is_node(edges.src[e]) && is_node(edges.dst[e]), "an edge joins nodes ",
-                          edges.src[e], " and ", edges.dst[e], ", expected ", expected);
+                          edges.src[e], " and ", edges.dst[e], ", expected ", index_range(num_nodes));
   });
 }
 

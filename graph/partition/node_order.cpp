@@ -38,10 +38,9 @@ NeighborGraph undirected(Index num_nodes, std::span<const Index> src, std::span<
   Array<Index>& ends = graph.offsets;
   ends.assign(num_nodes + 1, 0);
   const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
-  const std::string expected = index_range(num_nodes);
   for (std::size_t e = 0; e < src.size(); ++e) {
     require<InputError>(is_node(src[e]) && is_node(dst[e]), "an edge joins nodes ", src[e], " and ", dst[e],
-                        ", expected ", expected);
+                        ", expected ", index_range(num_nodes));
     if (src[e] != dst[e]) {
       ++ends[src[e] + 1];
       ++ends[dst[e] + 1];

@@ -119,15 +119,22 @@ void find_sources(const Graph& graph, CandidateEdges& candidates) {
   if (!has_parallel) candidates.place = {};
 }
 
-ExcludedEdges::ExcludedEdges(const GraphTopology& graph, std::span<const Index> edges) : edges_(edges) {
+ExcludedEdges::ExcludedEdges(const GraphTopology& graph, const CandidateEdges& in,
+                             std::span<const Index> edges) {
+  const Array<Index>& ids = graph.edge_ids();
   for (std::size_t i = 0; i < edges.size(); ++i) {
     require<InputError>(0 <= edges[i] && edges[i] < graph.num_edges(), "excluded edge ", edges[i],
                         " is no edge of this rank, expected ", index_range(graph.num_edges()));
     require<InputError>(i == 0 || edges[i - 1] < edges[i], "excluded edge ", edges[i], " comes after ",
                         i == 0 ? 0 : edges[i - 1], ", expected ascending edges, each once");
-    rows_.push_back(destination_of(graph, edges[i]));
+    in.for_runs(destination_of(graph, edges[i]), [&](const CandidateEdges::Run& run) {
+      const std::span all(in.edge.data() + run.first, in.edge.data() + run.last);
+      const auto alike =
+          std::ranges::equal_range(all, ids[edges[i]], {}, [&](Index edge) { return ids[edge]; });
+      const auto at = std::ranges::find(alike, edges[i]);
+      if (at != alike.end()) positions_.push_back(&*at - in.edge.data());
+    });
   }
-  std::sort(rows_.begin(), rows_.end());
+  std::sort(positions_.begin(), positions_.end());
 }
-
 }}  // namespace sar

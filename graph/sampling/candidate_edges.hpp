@@ -70,20 +70,20 @@ CandidateEdges find_candidates(const Graph& graph, const Tensor& prob, bool weig
 /// Collective. Fills in what draws need that are keyed by the source of an edge.
 void find_sources(const Graph& graph, CandidateEdges& candidates);
 
-/// Edges that no layer uses, and the rows that have such edges.
+/// The candidates that no layer uses.
 class ExcludedEdges {
  public:
   /// Throws InputError unless the edges are ascending local edge rows.
-  ExcludedEdges(const GraphTopology& graph, std::span<const Index> edges);
+  ExcludedEdges(const GraphTopology& graph, const CandidateEdges& in, std::span<const Index> edges);
 
-  [[nodiscard]] bool has_row(Index row) const { return std::binary_search(rows_.begin(), rows_.end(), row); }
-  [[nodiscard]] bool has_edge(Index edge) const {
-    return std::binary_search(edges_.begin(), edges_.end(), edge);
+  /// Their positions among all candidates, ascending, those of one row and one type.
+  [[nodiscard]] std::span<const Index> of(const CandidateEdges::Run& run) const {
+    const auto first = std::lower_bound(positions_.begin(), positions_.end(), run.first);
+    return {first, std::lower_bound(first, positions_.end(), run.last)};
   }
 
  private:
-  std::span<const Index> edges_;
-  std::vector<Index> rows_;
+  std::vector<Index> positions_;
 };
 
 /// How a layer draws.

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -155,20 +156,16 @@ class LayerSampler {
 
   struct Task {
     Choice choice;
-    std::vector<local_index> positions;  // scratch for rows with excluded edges
-    std::vector<real> weights;
+    std::vector<real> weights;  // scratch for rows with excluded edges
   };
 
   [[nodiscard]] Index count(Index row) const {
     Index all = 0;
-    in_.for_runs(row, [&](const Run& run) { all += count(row, run); });
+    in_.for_runs(row, [&](const Run& run) { all += count(run); });
     return all;
   }
-  [[nodiscard]] Index count(Index row, const Run& run) const {
-    Index candidates = run.last - run.first;
-    if (excluded_.has_row(row))
-      candidates -= std::count_if(in_.edge.begin() + run.first, in_.edge.begin() + run.last,
-                                  [&](local_index e) { return excluded_.has_edge(e); });
+  [[nodiscard]] Index count(const Run& run) const {
+    const Index candidates = run.last - run.first - std::ssize(excluded_.of(run));
     const Index fan_out = fan_outs_[run.type];
     if (fan_out < 0 || candidates == 0) return candidates;
     return replace_ ? fan_out : std::min(fan_out, candidates);
@@ -180,7 +177,7 @@ class LayerSampler {
     const Index begin = in_.begin[row];
     in_.for_runs(row, [&](const Run& run) {
       const bool only = run.first == begin && run.last == in_.begin[row + 1];
-      const auto of_run = out.first(only ? out.size() : static_cast<std::size_t>(count(row, run)));
+      const auto of_run = out.first(only ? out.size() : static_cast<std::size_t>(count(run)));
       out = out.subspan(of_run.size());
       draw_positions(task, row, run, of_run);
       if (!only)
@@ -192,20 +189,27 @@ class LayerSampler {
   /// Draws positions among the candidates of the run.
   void draw_positions(Task& task, Index row, const Run& run, std::span<local_index> out) const {
     if (out.empty()) return;
-    const local_index* edge = in_.edge.data() + run.first;
     const real* weight = in_.weight.empty() ? nullptr : in_.weight.data() + run.first;
     const Index candidates = run.last - run.first;
-    if (!excluded_.has_row(row)) return draw(task.choice, row, run.type, weight, candidates, out);
-    task.positions.clear();
-    task.weights.clear();
-    for (Index k = 0; k < candidates; ++k) {
-      if (excluded_.has_edge(edge[k])) continue;
-      task.positions.push_back(static_cast<local_index>(k));
-      if (weight != nullptr) task.weights.push_back(weight[k]);
+    const std::span<const Index> excluded = excluded_.of(run);
+    if (excluded.empty()) return draw(task.choice, row, run.type, weight, candidates, out);
+    if (weight != nullptr) {
+      task.weights.clear();
+      const real* from = weight;
+      for (const Index at : excluded) {
+        task.weights.insert(task.weights.end(), from, weight + (at - run.first));
+        from = weight + (at - run.first) + 1;
+      }
+      task.weights.insert(task.weights.end(), from, weight + candidates);
     }
     draw(task.choice, row, run.type, weight != nullptr ? task.weights.data() : nullptr,
-         std::ssize(task.positions), out);
-    for (local_index& position : out) position = task.positions[static_cast<std::size_t>(position)];
+         candidates - std::ssize(excluded), out);
+    const std::ranges::iota_view<Index, Index> numbers(0, std::ssize(excluded));
+    for (local_index& position : out) {  // among those left: adds how many excluded ones are before it
+      const auto is_before = [&](Index i) { return excluded[i] - i <= run.first + position; };
+      position +=
+          static_cast<local_index>(std::ranges::partition_point(numbers, is_before) - numbers.begin());
+    }
   }
 
   void draw(Choice& choice, Index row, std::size_t type, const real* weight, Index candidates,
@@ -280,7 +284,7 @@ class LaborSampler {
       const Index end = std::min(n, (block + 1) * rows_of_block);
       for (Index i = block * rows_of_block; i < end; ++i) {
         const std::size_t before = edges.size();
-        in_.for_runs(dst_rows[i], [&](const Run& run) { draw(dst_rows[i], run, edges); });
+        in_.for_runs(dst_rows[i], [&](const Run& run) { draw(run, edges); });
         kept.begin[i + 1] = static_cast<Index>(edges.size() - before);
       }
     });
@@ -295,12 +299,11 @@ class LaborSampler {
 
  private:
   /// Appends the kept edges of a row and a type.
-  void draw(Index row, const Run& run, std::vector<local_index>& kept) const {
-    const bool excludes = excluded_.has_row(row);
-    const auto is_out = [&](local_index edge) { return excludes && excluded_.has_edge(edge); };
+  void draw(const Run& run, std::vector<local_index>& kept) const {
+    const std::span<const Index> excluded = excluded_.of(run);
+    auto next = excluded.begin();
     const local_index* const edge = in_.edge.data();
-    Index degree = run.last - run.first;
-    if (excludes) degree -= std::count_if(edge + run.first, edge + run.last, is_out);
+    const Index degree = run.last - run.first - std::ssize(excluded);
     const Index fan_out = fan_outs_[run.type];
     if (fan_out == 0 || degree == 0) return;
     const bool all = fan_out < 0 || degree <= fan_out;
@@ -309,7 +312,10 @@ class LaborSampler {
     double least = 2;
     local_index of_least = 0;
     for (Index k = run.first; k < run.last; ++k) {
-      if (is_out(edge[k])) continue;
+      if (next != excluded.end() && *next == k) {
+        ++next;
+        continue;
+      }
       if (all) {
         kept.push_back(edge[k]);
         continue;
@@ -410,9 +416,9 @@ NeighborSampler::NeighborSampler(const Graph& graph, std::span<const std::map<st
         of_type = fan_out;
       }
       for (std::size_t k = 0; k < types.size(); ++k) {
-        require<InputError>(of_types[k].has_value(), "a layer has no fan-out for the edge type '",
-                            types[k].canonical_name(), "', expected one for each of ",
-                            joined(types, &EdgeType::canonical_name));
+        if (!of_types[k])
+          throw InputError(concat("a layer has no fan-out for the edge type '", types[k],
+                                  "', expected one for each of ", joined(types)));
         fan_outs_.push_back(*of_types[k]);
       }
     }
@@ -463,7 +469,7 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
   const GraphTopology& whole = graph_.topology();
   return whole.comm.agree([&] {
     require<InputError>(batch >= 0, "the batch has the number ", batch, ", expected 0 or more");
-    const ExcludedEdges excluded_edges(whole, excluded);
+    const ExcludedEdges excluded_edges(whole, *candidates_, excluded);
     whole.comm.require_equal(CollectiveCall("sample_blocks").equal("epoch", epoch).equal("batch", batch));
     const bool labor = method_ == NeighborMethod::labor;
     const RandomStream streams = labor ? RandomStream::layer_neighbors : RandomStream::neighbors;

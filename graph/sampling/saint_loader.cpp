@@ -32,6 +32,22 @@ namespace {
 constexpr Index saint_rows_per_task = Index{1} << 12;  // rows
 enum Purpose : std::uint64_t { first_draws, more_draws };
 
+/// Returns what take(row, list) appends to lists for the rows [0, n), in the order of the rows.
+template <class T, class Take>
+Array<T> list_of_rows(Index n, const Take& take) {
+  return parallel_reduce(
+      n, saint_rows_per_task, Array<T>{},
+      [&](Index begin, Index end) {
+        Array<T> list;
+        for (Index row = begin; row < end; ++row) take(row, list);
+        return list;
+      },
+      [](Array<T> all, const Array<T>& list) {
+        all.insert(all.end(), list.begin(), list.end());
+        return all;
+      });
+}
+
 /// The probability that something with the probability q is among n draws with replacement.
 double probability_of(double q, Index n) {
   return q >= 1 ? 1 : -std::expm1(static_cast<double>(n) * std::log1p(-q));
@@ -186,11 +202,10 @@ class SaintDraws {
   void draw_edges(const Random& of_rows, const Random& of_edges, std::vector<std::uint8_t>& is_in) const {
     const GraphTopology& topology = graph_.topology();
     const Array<Index>&row_ids = graph_.dst_ids(), &edge_ids = graph_.edge_ids();
-    std::vector<Index> remote;
-    for (Index row = 0; row < std::ssize(is_in); ++row) {
+    const auto draw = [&](Index row, Array<Index>& ends) {
       const double u = of_rows.uniform(static_cast<std::uint64_t>(row_ids[row]));
-      if (u >= of_row_[row]) continue;
-      is_in[static_cast<std::size_t>(row)] = 1;
+      if (u >= of_row_[row]) return;
+      ends.push_back(row);
       double none = 1;
       bool has_first = false;
       for (Index k = candidates_.begin[row]; k < candidates_.begin[row + 1]; ++k) {
@@ -202,16 +217,18 @@ class SaintDraws {
           none *= 1 - p;
           is_drawn = has_first = u < 1 - none;
         }
-        if (!is_drawn) continue;
-        const Index source = source_of(topology, candidates_.edge[k]);
-        if (source < topology.local.num_src_rows)
-          is_in[static_cast<std::size_t>(source)] = 1;
-        else
-          remote.push_back(source - topology.local.num_src_rows);
+        if (is_drawn) ends.push_back(source_of(topology, candidates_.edge[k]));
       }
+    };
+    std::vector<Index> remote;
+    for (const Index end : list_of_rows<Index>(std::ssize(is_in), draw)) {
+      if (end < topology.local.num_src_rows)
+        is_in[static_cast<std::size_t>(end)] = 1;
+      else
+        remote.push_back(end - topology.local.num_src_rows);
     }
-    const OwnerRequests ends(topology, remote);
-    for (const local_index row : ends.rows()) is_in[static_cast<std::size_t>(row)] = 1;
+    const OwnerRequests of_owners(topology, remote);
+    for (const local_index row : of_owners.rows()) is_in[static_cast<std::size_t>(row)] = 1;
   }
 
   void walk(const Random& roots, const Random& steps, std::vector<std::uint8_t>& is_in) const {
@@ -221,13 +238,13 @@ class SaintDraws {
     };
     const GraphTopology& topology = graph_.topology();
     const Array<Index>& ids = graph_.dst_ids();
-    std::vector<Walker> walkers;
-    for (Index v = 0; v < std::ssize(is_in); ++v)
+    auto walkers = list_of_rows<Walker>(std::ssize(is_in), [&](Index v, Array<Walker>& list) {
       if (const auto id = static_cast<std::uint64_t>(ids[v]); roots.uniform(id) < root_probability_)
-        walkers.push_back({v, id});
+        list.push_back({v, id});
+    });
     for (const Walker& walker : walkers) is_in[static_cast<std::size_t>(walker.row)] = 1;
     for (Index step = 0; step < options_.walk_length; ++step) {
-      std::vector<Walker> next;
+      Array<Walker> next;
       std::vector<Index> remote;
       std::vector<std::uint64_t> remote_roots;
       for (const auto& [row, root] : walkers) {
@@ -336,8 +353,9 @@ SaintLoader::Nodes SaintLoader::draw(std::uint64_t epoch, Index batch) const {
   const GraphTopology& whole = graph_.topology();
   const std::vector<std::uint8_t> is_in = draws_->draw(epoch + (static_cast<std::uint64_t>(batch) << 32));
   Nodes nodes;
-  for (Index row = 0; row < std::ssize(is_in); ++row)
-    if (is_in[static_cast<std::size_t>(row)] != 0) nodes.rows.push_back(row);
+  nodes.rows = list_of_rows<Index>(std::ssize(is_in), [&](Index row, Array<Index>& rows) {
+    if (is_in[static_cast<std::size_t>(row)] != 0) rows.push_back(row);
+  });
   nodes.kept = all_in_edges(*graph_.shards(), nodes.rows);
 
   const Index local = whole.local.num_src_rows;

@@ -93,7 +93,9 @@ HeteroGraphConv::HeteroGraphConv(RelationAggregate aggregate) : aggregate_(aggre
 }
 
 void HeteroGraphConv::add(Layer layer) {
-  mods_.register_module(relation_key(layer.relation.name), *layer.module);
+  const auto& [source, name, destination] = layer.relation;
+  mods_.register_module(relation_key(name), *layer.module);
+  numbers_.emplace(EdgeType{source, name, destination}, layers_.size());
   layers_.push_back(std::move(layer));
 }
 
@@ -119,12 +121,13 @@ std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const Graph& graph, co
   std::map<std::string, std::size_t> arrived;
   for (const EdgeType& type : graph.edge_types()) {
     const std::string name = type.canonical_name();
-    const auto layer = std::find_if(layers_.begin(), layers_.end(), [&](const Layer& each) {
-      const Relation& of = each.relation;
-      return of.source == type.source && of.destination == type.destination &&
-             (of.name == type.relation || of.name == name);
-    });
-    require<InputError>(layer != layers_.end(), "there is no layer for the edge type '", name, "'");
+    const auto number_of = [&](const std::string& relation) {
+      const auto known = numbers_.find({type.source, relation, type.destination});
+      return known == numbers_.end() ? layers_.size() : known->second;
+    };
+    const std::size_t number = std::min(number_of(type.relation), number_of(name));
+    require<InputError>(number < layers_.size(), "there is no layer for the edge type '", name, "'");
+    const Layer* layer = &layers_[number];
     for (const std::string& end : {type.source, type.destination}) {
       const auto rows = feats.find(end);
       require<InputError>(rows != feats.end() && rows->second.defined(), "there are no rows of '", end,
@@ -136,7 +139,7 @@ std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const Graph& graph, co
     const auto argument = edges_of.find(static_cast<std::size_t>(&type - graph.edge_types().data()));
     const Variable of_edges = argument == edges_of.end() ? Variable() : argument->second;
     check_edges(*layer, name, graph[type], of_edges);
-    found.push_back({&type, &*layer, of_edges, arrived[type.destination]++});
+    found.push_back({&type, layer, of_edges, arrived[type.destination]++});
   }
   return found;
 }

@@ -160,6 +160,7 @@ class HeteroGraphConv : public Module {
   RelationAggregate aggregate_;
   Mods mods_;
   std::vector<Layer> layers_;
+  std::map<EdgeType, std::size_t> numbers_;  ///< in layers_, by relation
 };
 
 }}  // namespace sar

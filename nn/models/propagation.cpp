@@ -2,6 +2,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/models/propagation.hpp>
 
@@ -51,8 +52,8 @@ Tensor sign_features(const Graph& graph, const Tensor& x, int hops, HopNorm norm
     for (Index i = 0; i <= hops; ++i) {
       if (i > 0) hop = propagate(graph, hop, norm);
       const Tensor& rows = hop.value();
-      for (Index v = 0; v < rows.num_rows(); ++v)
-        std::copy_n(rows.row(v), width, features.row(v) + i * width);
+      parallel_for_each(rows.num_rows(), 256,
+                        [&](Index v) { std::copy_n(rows.row(v), width, features.row(v) + i * width); });
     }
     return features;
   });
@@ -124,11 +125,20 @@ struct Known {
   [[nodiscard]] Index label(Index v) const { return labels[static_cast<std::size_t>(v)]; }
 };
 
-/// Calls body(v, row of v) for the rows of `to` with a known label.
+constexpr Index element_grain = 1 << 14;
+
+/// Calls body(v, row of v) in parallel for the rows of `of`.
 template <class Body>
-void for_known_rows(Tensor& to, const Known& known, const Body& body) {
-  for (Index v = 0; v < to.num_rows(); ++v)
-    if (known.has(v)) body(v, to.row(v));
+void for_rows(Tensor& of, const Body& body) {
+  parallel_for_each(of.num_rows(), 256, [&](Index v) { body(v, of.row(v)); });
+}
+
+/// The same for the rows with a known label.
+template <class Body>
+void for_known_rows(Tensor& of, const Known& known, const Body& body) {
+  for_rows(of, [&](Index v, real* row) {
+    if (known.has(v)) body(v, row);
+  });
 }
 
 Known checked(const Graph& graph, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
@@ -162,7 +172,9 @@ void put_labels(Tensor& to, const Known& known) {
 }
 
 void clamp_values(Tensor& y, real low) {
-  for (real& value : y.values()) value = std::clamp(value, low, real{1});
+  parallel_for(y.size(), element_grain, [=, to = y.data()](Index begin, Index end) {
+    for (Index j = begin; j < end; ++j) to[j] = std::clamp(to[j], low, real{1});
+  });
 }
 
 /// Returns y after `layers` iterations of y <- alpha S y + (1 - alpha) start, each followed by after(y).
@@ -177,7 +189,10 @@ Tensor propagate_layers(const Graph& graph, const Tensor& start, int layers, dou
   Tensor y = start.clone();
   for (int i = 0; i < layers; ++i) {
     Tensor next = propagate(graph, y, norm).value();
-    for (Index j = 0; j < next.size(); ++j) next.data()[j] = share * next.data()[j] + rest * start.data()[j];
+    parallel_for(next.size(), element_grain,
+                 [=, to = next.data(), from = start.data()](Index begin, Index end) {
+                   for (Index j = begin; j < end; ++j) to[j] = share * to[j] + rest * from[j];
+                 });
     y = next;
     after(y);
   }
@@ -202,19 +217,20 @@ double row_sum(const real* row, Index width) {
 }
 
 void normalize_rows(Tensor& y) {
-  for (Index v = 0; v < y.num_rows(); ++v) {
-    const double sum = std::max(row_sum(y.row(v), y.row_size()), 1e-12);
-    for (Index j = 0; j < y.row_size(); ++j) y.row(v)[j] = static_cast<real>(y.row(v)[j] / sum);
-  }
+  for_rows(y, [width = y.row_size()](Index, real* row) {
+    const double sum = std::max(row_sum(row, width), 1e-12);
+    for (Index j = 0; j < width; ++j) row[j] = static_cast<real>(row[j] / sum);
+  });
 }
 
 /// Returns the mean of |error_v|_1 over the known nodes of all ranks.
-double mean_error(const Communicator& comm, Tensor& error, const Known& known) {
+double mean_error(const Communicator& comm, const Tensor& error, const Known& known) {
   std::array<double, 2> sums{};
-  for_known_rows(error, known, [&](Index, const real* row) {
-    sums[0] += row_sum(row, error.row_size());
+  for (Index v = 0; v < error.num_rows(); ++v) {  // in their order
+    if (!known.has(v)) continue;
+    sums[0] += row_sum(error.row(v), error.row_size());
     sums[1] += 1;
-  });
+  }
   comm.all_reduce(std::span<double>(sums));
   require<InputError>(sums[1] > 0, "correct_predictions: no row of any rank has a known label");
   return sums[0] / sums[1];
@@ -235,15 +251,15 @@ Tensor corrected(const Graph& graph, const Tensor& y, const Known& known,
   const Tensor smoothed = propagate_layers(graph, error, options.correction_layers, options.correction_alpha,
                                            options.norm, after);
   Tensor result = y.clone();
-  for (Index v = 0; v < y.num_rows(); ++v) {
+  for_rows(result, [&, width = y.row_size()](Index v, real* row) {
     double scale = options.scale;
     if (options.autoscale) {
-      scale = sigma / row_sum(smoothed.row(v), y.row_size());
+      scale = sigma / row_sum(smoothed.row(v), width);
       if (!(scale <= 1000)) scale = 1;
     }
-    for (Index j = 0; j < y.row_size(); ++j)
-      result.row(v)[j] += static_cast<real>(scale * smoothed.row(v)[j]);
-  }
+    const real* change = smoothed.row(v);
+    for (Index j = 0; j < width; ++j) row[j] += static_cast<real>(scale * change[j]);
+  });
   return result;
 }
 

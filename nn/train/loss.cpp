@@ -275,41 +275,91 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
   });
 }
 
-// The labelled elements are gathered to vectors of predictions and targets, on which the kernels of the
-// losses without a mask work; gradients are scattered back. O(n T) time, 8 bytes and three numbers for each
-// labelled element.
+// The labelled elements of a block of rows are gathered to vectors of predictions and targets, on which the
+// kernels of the losses without a mask work; gradients are scattered back. O(n T) time, one byte a row, 4
+// more with row weights.
 
 namespace {
 
-/// The elements that count: their positions, predictions [M] and targets [M].
-struct LabelledElements {
-  Array<Index> positions;
-  Tensor predictions, targets;
-  Array<real> weights;  // of their rows; empty: all 1
-
-  void add_weights(const RowWeights& of_rows, Index width) {
-    if (!of_rows) return;
-    for (const Index at : positions) weights.push_back((*of_rows)[static_cast<std::size_t>(at / width)]);
+/// The elements of this rank that count.
+class LabelledElements {
+ public:
+  LabelledElements(Tensor predictions, Tensor targets, std::span<const std::uint8_t> mask,
+                   const RowWeights& row_weights)
+      : predictions_(std::move(predictions)),
+        targets_(std::move(targets)),
+        width_(targets_.row_size()),
+        mask_(mask.begin(), mask.end()) {
+    if (row_weights) weights_.assign(row_weights->begin(), row_weights->end());
   }
+
+  /// `of_block`: as `sum` of mean_of_labelled().
+  template <class Sum>
+  [[nodiscard]] SumAndCount sum(const Sum& of_block) const {
+    return parallel_reduce(
+        targets_.num_rows(), block_rows(), SumAndCount{},
+        [&](Index begin, Index end) {
+          const auto [predictions, targets, weights] = gathered(begin, end);
+          return of_block(predictions, targets, std::span<const real>(weights));
+        },
+        [](SumAndCount all, const SumAndCount& block) {
+          all.sum.add(block.sum);
+          all.count.add(block.count);
+          return all;
+        });
+  }
+  /// out (+)= scale times the gradient. `of_block`: as `backward` of mean_of_labelled().
+  template <class Backward>
+  void backward(const Backward& of_block, real scale, Tensor& out, bool accumulate) const {
+    parallel_for(targets_.num_rows(), block_rows(), [&](Index begin, Index end) {
+      const auto [predictions, targets, weights] = gathered(begin, end);
+      Tensor gradients(targets.shape());
+      of_block(predictions, targets, scale, gradients);
+      for (Index e = 0; e < std::ssize(weights); ++e) gradients.data()[e] *= weights[e];
+      if (!accumulate) std::fill_n(out.row(begin), (end - begin) * width_, real{0});
+      const real* gradient = gradients.data();
+      for_each(begin, end, [&, to = out.data()](Index i, Index c, bool counts) {
+        if (counts) to[i * width_ + c] += *gradient++;
+      });
+    });
+  }
+
+ private:
+  struct Block {
+    Tensor predictions, targets;  // [M]
+    Array<real> weights;          // of their rows; empty: all 1
+  };
+
+  /// Calls use(row, column, whether it counts) for the elements of those rows of [begin, end) in the mask.
+  template <class Use>
+  void for_each(Index begin, Index end, const Use& use) const {
+    for (Index i = begin; i < end; ++i)
+      if (mask_[i] != 0)
+        for (Index c = 0; c < width_; ++c) use(i, c, !std::isnan(targets_.data()[i * width_ + c]));
+  }
+  [[nodiscard]] Block gathered(Index begin, Index end) const {
+    const Index most = (end - begin) * width_;
+    Tensor predictions({most}), targets({most});
+    Array<real> weights(weights_.empty() ? 0 : most);
+    Index count = 0;
+    for_each(begin, end, [&](Index i, Index c, bool counts) {
+      predictions.data()[count] = predictions_.data()[i * width_ + c];
+      targets.data()[count] = targets_.data()[i * width_ + c];
+      if (!weights_.empty()) weights[count] = weights_[i];
+      count += counts ? 1 : 0;
+    });
+    if (!weights.empty()) weights.resize(count);
+    return {predictions.slice_rows(0, count), targets.slice_rows(0, count), std::move(weights)};
+  }
+  [[nodiscard]] Index block_rows() const {
+    return std::max<Index>((1 << 13) / std::max<Index>(width_, 1), 1);
+  }
+
+  Tensor predictions_, targets_;
+  Index width_;
+  Array<std::uint8_t> mask_;
+  Array<real> weights_;  // of rows; empty: all 1
 };
-
-LabelledElements labelled_elements(const char* name, const Tensor& predictions, const Tensor& targets,
-                                   std::span<const std::uint8_t> mask) {
-  require_target_rows(name, predictions, targets, mask);
-  LabelledElements chosen;
-  const Index width = targets.row_size();
-  for (Index i = 0; i < targets.num_rows(); ++i)
-    for (Index c = 0; c < width; ++c)
-      if (is_labelled(mask, targets, i, c)) chosen.positions.push_back(i * width + c);
-  const Shape shape{std::ssize(chosen.positions)};
-  chosen.predictions = Tensor(shape);
-  chosen.targets = Tensor(shape);
-  for (Index e = 0; e < shape[0]; ++e) {
-    chosen.predictions.data()[e] = predictions.data()[chosen.positions[e]];
-    chosen.targets.data()[e] = targets.data()[chosen.positions[e]];
-  }
-  return chosen;
-}
 
 /// sum(p, t, weights) returns the local sum of the loss, and backward(p, t, scale, out) computes out = scale
 /// times its derivative.
@@ -317,10 +367,10 @@ template <class Sum, class Backward>
 Variable mean_of_labelled(const char* name, const Variable& prediction, const Tensor& target,
                           std::span<const std::uint8_t> mask, const Communicator& comm,
                           const RowWeights& row_weights, const Sum& sum, const Backward& backward,
-                          double delta = 0) {
+                          double delta = 1) {
   return comm.agree([&]() -> Variable {
     const Tensor& x = prediction.value();
-    LabelledElements chosen;
+    std::optional<LabelledElements> elements;
     const CollectiveCall call = CollectiveCall(name)
                                     .equal("delta", delta)
                                     .equal("shape", x.shape())
@@ -328,21 +378,17 @@ Variable mean_of_labelled(const char* name, const Variable& prediction, const Te
     MeanLoss loss = mean_over_ranks(
         comm, call,
         [&] {
-          chosen = labelled_elements(name, x, target, mask);
+          require_target_rows(name, x, target, mask);
           if (row_weights) require_row_weights(name, *row_weights, x.num_rows());
-          chosen.add_weights(row_weights, x.row_size());
-          return sum(chosen.predictions, chosen.targets, std::span<const real>(chosen.weights));
+          require_delta(delta);
+          return elements.emplace(x, target, mask, row_weights).sum(sum);
         },
         " over an empty mask: no element of any rank has a target", row_weights.has_value());
     if (!recording({&prediction})) return loss.value;
-    return record(std::move(loss.value), [chosen = std::move(chosen), dx = prediction.gradient(),
+    return record(std::move(loss.value), [elements = *std::move(elements), dx = prediction.gradient(),
                                           count = loss.count, backward](const Tensor& grad) {
-      Tensor gradients(chosen.targets.shape());
-      backward(chosen.predictions, chosen.targets, static_cast<real>(grad.item() / count), gradients);
-      for (Index e = 0; e < std::ssize(chosen.weights); ++e) gradients.data()[e] *= chosen.weights[e];
       dx->add([&](Tensor& out, bool accumulate) {
-        if (!accumulate) std::fill_n(out.data(), out.size(), real{0});
-        for (Index e = 0; e < gradients.size(); ++e) out.data()[chosen.positions[e]] += gradients.data()[e];
+        elements.backward(backward, static_cast<real>(grad.item() / count), out, accumulate);
       });
     });
   });
@@ -380,7 +426,6 @@ Variable huber(const Variable& prediction, const Tensor& target, std::span<const
   return mean_of_labelled(
       "huber", prediction, target, mask, comm, row_weights,
       [=](const Tensor& p, const Tensor& t, std::span<const real> weights) {
-        require_delta(delta);
         return huber_sum(p, t, limit, weights);
       },
       [=](const Tensor& p, const Tensor& t, real scale, Tensor& out) {

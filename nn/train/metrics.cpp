@@ -29,6 +29,7 @@ using BinaryMetric = double (*)(const ScoreKeys&, const Communicator&);
 /// z_c - max(z) - log1p(sum of the others' exp(z_j - max(z))).
 class LogSoftmaxRow {
  public:
+  LogSoftmaxRow() = default;
   explicit LogSoftmaxRow(std::span<const real> z) : z_(z) {
     const auto largest = std::ranges::max_element(z);
     double others = 0;
@@ -43,6 +44,31 @@ class LogSoftmaxRow {
   std::span<const real> z_;
   double shift_ = 0, log_sum_ = 0;
 };
+
+void add_to(std::int64_t& sum, std::int64_t part) {
+  sum += part;
+}
+void add_to(ExactSum& sum, const ExactSum& part) {
+  sum.add(part);
+}
+
+/// Returns `size` sums over the rows [0, n), to which add(sums, row) adds: integers or ExactSum, so that they
+/// do not depend on the blocks, of which there are few, because each has sums of its own.
+template <class Sum, class Add>
+std::vector<Sum> sums_of_rows(Index n, Index size, const Add& add) {
+  const std::vector<Sum> zero(static_cast<std::size_t>(size));
+  return parallel_reduce(
+      n, std::max<Index>(1024, n / 512), zero,
+      [&](Index begin, Index end) {
+        std::vector<Sum> sums = zero;
+        for (Index i = begin; i < end; ++i) add(sums.data(), i);
+        return sums;
+      },
+      [](std::vector<Sum> sums, const std::vector<Sum>& block) {
+        for (std::size_t k = 0; k < sums.size(); ++k) add_to(sums[k], block[k]);
+        return sums;
+      });
+}
 
 double finite_score(double score, const char* name, Index row) {
   require<InputError>(!std::isnan(score), name, ": a logit of row ", row, " is NaN");
@@ -72,21 +98,26 @@ double of_classes(const char* name, BinaryMetric metric, const Tensor& logits,
     const Index width = logits.row_size();
     const Array<std::int32_t> targets = targets_of(labels, mask, width);
     Array<std::int64_t> positives(static_cast<std::size_t>(width), 0), negatives = positives;
-    for (const std::int32_t target : targets)
-      if (target >= 0) ++positives[target];
+    Array<Index> labelled;
+    for (Index i = 0; i < std::ssize(targets); ++i)
+      if (targets[i] >= 0) {
+        ++positives[targets[i]];
+        labelled.push_back(i);
+      }
     comm.all_reduce(std::span<std::int64_t>(positives));
     std::int64_t all = 0;
     for (const std::int64_t count : positives) all += count;
     for (Index c = 0; c < width; ++c) negatives[c] = all - positives[c];
-    Array<LogSoftmaxRow> rows;
-    for (Index i = 0; i < logits.num_rows() && width > 2; ++i)
-      rows.emplace_back(std::span(logits.row(i), static_cast<std::size_t>(width)));
+    Array<LogSoftmaxRow> rows(width > 2 ? labelled.size() : 0);
+    parallel_for_each(std::ssize(rows), 256, [&](Index k) {
+      rows[k] = LogSoftmaxRow(std::span(logits.row(labelled[k]), static_cast<std::size_t>(width)));
+    });
     const auto keys = [&](Index c) {
       ScoreKeys of;
-      for (Index i = 0; i < logits.num_rows(); ++i) {
-        if (targets[i] < 0) continue;
+      for (Index k = 0; k < std::ssize(labelled); ++k) {
+        const Index i = labelled[k];
         const real* z = logits.row(i);
-        const double score = width > 2 ? rows[i][c] : static_cast<double>(z[1]) - static_cast<double>(z[0]);
+        const double score = width > 2 ? rows[k][c] : static_cast<double>(z[1]) - static_cast<double>(z[0]);
         (targets[i] == c ? of.positives : of.negatives).push_back(score_key(finite_score(score, name, i)));
       }
       return of;
@@ -109,10 +140,11 @@ double of_columns(const char* name, BinaryMetric metric, const Tensor& scores, c
     const CallScope compared(comm, CollectiveCall(name).equal(in_columns, scores.shape()));
     require_target_rows(name, scores, targets, mask);
     const Index width = scores.row_size();
-    Array<std::int64_t> counts(static_cast<std::size_t>(2 * width), 0);  // positives, then negatives
-    for (Index i = 0; i < scores.num_rows(); ++i)
-      for (Index c = 0; c < width; ++c)
-        if (is_labelled(mask, targets, i, c)) ++counts[is_positive(name, targets, i, c) ? c : width + c];
+    std::vector<std::int64_t> counts = sums_of_rows<std::int64_t>(  // positives, then negatives
+        scores.num_rows(), 2 * width, [&](std::int64_t* sums, Index i) {
+          for (Index c = 0; c < width; ++c)
+            if (is_labelled(mask, targets, i, c)) ++sums[is_positive(name, targets, i, c) ? c : width + c];
+        });
     comm.all_reduce(std::span<std::int64_t>(counts));
     const auto keys = [&](Index c) {
       ScoreKeys of;
@@ -128,35 +160,36 @@ double of_columns(const char* name, BinaryMetric metric, const Tensor& scores, c
   });
 }
 
-/// Numbers of true positives, false positives and false negatives of each class or column.
+/// Numbers of true positives, false positives, false negatives and true negatives of each class or column.
 class Outcomes {
  public:
-  explicit Outcomes(Index width) : width_(width), counts_(static_cast<std::size_t>(3 * width), 0) {}
-  void true_positive(Index c) { ++counts_[c]; }
-  void false_positive(Index c) { ++counts_[width_ + c]; }
-  void false_negative(Index c) { ++counts_[2 * width_ + c]; }
-  void add_ranks(const Communicator& comm) { comm.all_reduce(std::span<std::int64_t>(counts_)); }
-
-  [[nodiscard]] double f1(Index c) const {
-    return f1_of(counts_[c], counts_[width_ + c] + counts_[2 * width_ + c]);
+  /// Adds the counts of the ranks, in this order: `width` each. Collective.
+  Outcomes(std::vector<std::int64_t> counts, const Communicator& comm)
+      : width_(std::ssize(counts) / 4), counts_(std::move(counts)) {
+    comm.all_reduce(std::span<std::int64_t>(counts_));
   }
-  [[nodiscard]] bool occurs(Index c) const {
-    return counts_[c] + counts_[width_ + c] + counts_[2 * width_ + c] > 0;
-  }
+  [[nodiscard]] double f1(Index c) const { return f1_of(of(0, c), of(1, c) + of(2, c)); }
+  [[nodiscard]] bool occurs(Index c) const { return of(0, c) + of(1, c) + of(2, c) > 0; }
+  [[nodiscard]] bool is_labelled(Index c) const { return occurs(c) || of(3, c) > 0; }
   [[nodiscard]] double micro() const {
     std::int64_t correct = 0, wrong = 0;
-    for (Index c = 0; c < width_; ++c) correct += counts_[c];
-    for (Index c = width_; c < 3 * width_; ++c) wrong += counts_[c];
+    for (Index c = 0; c < width_; ++c) {
+      correct += of(0, c);
+      wrong += of(1, c) + of(2, c);
+    }
     return f1_of(correct, wrong);
   }
 
  private:
+  [[nodiscard]] std::int64_t of(Index outcome, Index c) const {
+    return counts_[static_cast<std::size_t>(outcome * width_ + c)];
+  }
   static double f1_of(std::int64_t correct, std::int64_t wrong) {
     const double all = 2 * static_cast<double>(correct) + static_cast<double>(wrong);
     return all == 0 ? 0 : 2 * static_cast<double>(correct) / all;
   }
   Index width_;
-  Array<std::int64_t> counts_;
+  std::vector<std::int64_t> counts_;
 };
 
 /// The class of the largest logit, -1 for a row with a NaN.
@@ -195,25 +228,20 @@ double f1_score(const Tensor& logits, std::span<const std::int64_t> labels,
     require<InputError>(average != F1::binary || width == 2, "f1_score of class 1: there are ", width,
                         " classes, expected two, or the mean of all classes");
     const Array<std::int32_t> targets = targets_of(labels, mask, width);
-    Outcomes outcomes(width);
-    for (Index i = 0; i < logits.num_rows(); ++i) {
-      if (targets[i] < 0) continue;
+    const auto count = [&](std::int64_t* counts, Index i) {
+      if (targets[i] < 0) return;
       const Index predicted = predicted_class({logits.row(i), static_cast<std::size_t>(width)});
-      if (predicted == targets[i]) {
-        outcomes.true_positive(predicted);
-        continue;
-      }
-      outcomes.false_negative(targets[i]);
-      if (predicted >= 0) outcomes.false_positive(predicted);
-    }
-    outcomes.add_ranks(comm);
+      ++counts[predicted == targets[i] ? predicted : 2 * width + targets[i]];
+      if (predicted != targets[i] && predicted >= 0) ++counts[width + predicted];
+    };
+    const Outcomes outcomes(sums_of_rows<std::int64_t>(logits.num_rows(), 4 * width, count), comm);
     double sum = 0;
-    Index count = 0;
+    Index classes = 0;
     for (Index c = 0; c < width; ++c)
-      if (outcomes.occurs(c)) sum += outcomes.f1(c), ++count;
-    if (count == 0) return undefined;
+      if (outcomes.occurs(c)) sum += outcomes.f1(c), ++classes;
+    if (classes == 0) return undefined;
     if (average == F1::binary) return outcomes.f1(1);
-    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(count);
+    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(classes);
   });
 }
 
@@ -227,27 +255,21 @@ double f1_score(const Tensor& scores, const Tensor& targets, std::span<const std
     const Index width = scores.row_size();
     require<InputError>(average != F1::binary || width == 1, name, ": there are ", width,
                         ", expected one for F1::binary");
-    Outcomes outcomes(width);
-    Array<std::int64_t> labelled(static_cast<std::size_t>(width), 0);
-    for (Index i = 0; i < scores.num_rows(); ++i)
+    const auto count = [&](std::int64_t* counts, Index i) {
       for (Index c = 0; c < width; ++c) {
         if (!is_labelled(mask, targets, i, c)) continue;
-        ++labelled[c];
         const bool predicted = scores.row(i)[c] > 0;
-        if (is_positive(name, targets, i, c)) {
-          predicted ? outcomes.true_positive(c) : outcomes.false_negative(c);
-        } else if (predicted) {
-          outcomes.false_positive(c);
-        }
+        const Index outcome = is_positive(name, targets, i, c) ? (predicted ? 0 : 2) : (predicted ? 1 : 3);
+        ++counts[outcome * width + c];
       }
-    outcomes.add_ranks(comm);
-    comm.all_reduce(std::span<std::int64_t>(labelled));
+    };
+    const Outcomes outcomes(sums_of_rows<std::int64_t>(scores.num_rows(), 4 * width, count), comm);
     double sum = 0;
-    Index count = 0;
+    Index columns = 0;
     for (Index c = 0; c < width; ++c)
-      if (labelled[c] > 0) sum += outcomes.f1(c), ++count;
-    if (count == 0) return undefined;
-    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(count);
+      if (outcomes.is_labelled(c)) sum += outcomes.f1(c), ++columns;
+    if (columns == 0) return undefined;
+    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(columns);
   });
 }
 
@@ -256,16 +278,21 @@ double f1_score(const Tensor& scores, const Tensor& targets, std::span<const std
 
 namespace {
 
-/// Calls use(target, error, column) for each labelled element.
+/// Returns `of_column` sums for each column over all ranks, to which use(sums of the column, target, error,
+/// column) adds each labelled element. Collective.
 template <class Use>
-void for_each_error(const Tensor& predictions, const Tensor& targets, std::span<const std::uint8_t> mask,
-                    const Use& use) {
-  for (Index i = 0; i < targets.num_rows(); ++i)
-    for (Index c = 0; c < targets.row_size(); ++c) {
+std::vector<ExactSum> sums_of_errors(const Tensor& predictions, const Tensor& targets,
+                                     std::span<const std::uint8_t> mask, const Communicator& comm,
+                                     Index of_column, const Use& use) {
+  const Index width = targets.row_size();
+  const auto add = [&](ExactSum* sums, Index i) {
+    for (Index c = 0; c < width; ++c) {
       if (!is_labelled(mask, targets, i, c)) continue;
       const auto target = static_cast<double>(targets.row(i)[c]);
-      use(target, static_cast<double>(predictions.row(i)[c]) - target, c);
+      use(sums + of_column * c, target, static_cast<double>(predictions.row(i)[c]) - target, c);
     }
+  };
+  return exact_sum_over_ranks(comm, sums_of_rows<ExactSum>(targets.num_rows(), of_column * width, add));
 }
 
 /// The sums of one column over all ranks.
@@ -278,15 +305,13 @@ Array<ColumnSums> sum_errors(const char* name, const Tensor& predictions, const 
                              std::span<const std::uint8_t> mask, const Communicator& comm) {
   require_target_rows(name, predictions, targets, mask);
   const auto width = static_cast<std::size_t>(targets.row_size());
-  std::vector<ExactSum> sums(4 * width);
-  for_each_error(predictions, targets, mask, [&](double target, double error, Index c) {
-    ExactSum* of = sums.data() + 4 * c;
+  const auto add = [](ExactSum* of, double target, double error, Index) {
     of[0].add(1);
     of[1].add(target);
     of[2].add(std::abs(error));
     of[3].add(error * error);
-  });
-  sums = exact_sum_over_ranks(comm, sums);
+  };
+  const std::vector<ExactSum> sums = sums_of_errors(predictions, targets, mask, comm, 4, add);
   Array<ColumnSums> columns;
   for (std::size_t c = 0; c < width; ++c)
     columns.push_back(
@@ -342,12 +367,11 @@ double r2_score(const Tensor& predictions, const Tensor& targets, std::span<cons
     const CallScope compared(comm,
                              CollectiveCall("r2_score").equal("number of columns", predictions.shape()));
     const Array<ColumnSums> columns = sum_errors("r2_score", predictions, targets, mask, comm);
-    std::vector<ExactSum> deviations(columns.size());
-    for_each_error(predictions, targets, mask, [&](double target, double, Index c) {
+    const auto add = [&](ExactSum* deviation, double target, double, Index c) {
       const double d = target - columns[c].targets / columns[c].count;
-      deviations[static_cast<std::size_t>(c)].add(d * d);
-    });
-    deviations = exact_sum_over_ranks(comm, deviations);
+      deviation->add(d * d);
+    };
+    const std::vector<ExactSum> deviations = sums_of_errors(predictions, targets, mask, comm, 1, add);
     return mean_of(columns, 2, [&](Index c) {
       const double deviation = deviations[static_cast<std::size_t>(c)].value();
       const double mean = columns[c].targets / columns[c].count;

@@ -64,13 +64,13 @@ GivenPairs read_given_pairs(const Communicator& comm, const TrainOptions& o, con
       {.columns = columns, .names = o.node_names, .block_bytes = o.source.block_bytes});
   comm.agree([&] {
     const Index nodes = data.num_nodes();
+    const std::string expected = from_one ? concat("1 to ", nodes) : concat(index_range(nodes));
     for (std::size_t i = 0; i < read.rows.size(); ++i) {
       const Index* row = read.numbers.data() + static_cast<Index>(i) * columns;
       for (const Index given : {row[0], row[1]}) {
         const Index node = given - (from_one ? 1 : 0);
         require<InputError>(0 <= node && node < nodes, o.predict_pairs, ": row ", read.rows[i],
-                            ": there is no node ", given, ", expected ",
-                            from_one ? concat("1 to ", nodes) : index_range(nodes));
+                            ": there is no node ", given, ", expected ", expected);
       }
       require<InputError>(!typed || (0 <= row[2] && row[2] < num_types), o.predict_pairs, ": row ",
                           read.rows[i], ": there is no edge type ", typed ? row[2] : 0, ", expected ",

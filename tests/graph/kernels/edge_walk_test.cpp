@@ -37,6 +37,29 @@ TEST_CASE("stages of a shard have its edges once, each where its source is") {
   }
 }
 
+TEST_CASE("stages of a shard of many rows count the edges before each row") {
+  constexpr Index num_dst = 20000, num_src = 50;
+  std::vector<LocalEdge> list;
+  for (Index dst = 0; dst < num_dst; ++dst)
+    for (Index k = 0; k < dst % 4; ++k)
+      list.push_back({static_cast<local_index>(dst), static_cast<local_index>((dst % 13) + 12 * k),
+                      std::ssize(list), 1});
+  const GraphShard shard = build_shard(list.data(), std::ssize(list), 0, num_dst, num_src, false);
+  EdgeWalk walk;
+  Index visited = 0;
+  for (Index begin = 0; begin < num_src; begin += 10) {
+    const EdgeRows edges = walk.by_destination({shard, begin, begin + 10, nullptr});
+    Index before = 0, wrong = 0;
+    for (Index i = 0; i < edges.num_rows; ++i) {
+      wrong += edges.before[i] == before ? 0 : 1;
+      before += edges.end[i] - edges.begin[i];
+    }
+    CHECK(wrong == 0);
+    visited += before;
+  }
+  CHECK(visited == std::ssize(list));
+}
+
 TEST_CASE("the local shard may come in parts of its rows, of which the first lists all") {
   const TwoShards g;
   for (const Index rows : {Index{1}, Index{6}, TwoShards::num_dst}) {

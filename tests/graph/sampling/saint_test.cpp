@@ -141,6 +141,29 @@ TEST_CASE("subgraphs, edge weights and loss weights are the same on every number
         }
 }
 
+TEST_CASE("subgraphs of many nodes are the same on every number of ranks") {
+  constexpr Index n = 20000;  // more than a block of rows
+  const Ranks ranks;
+  const auto ring = [](const Communicator& comm) {
+    const PartitionBook book = PartitionBook::even(n, comm.size());
+    EdgeList edges;
+    for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v)
+      for (const Index u : {v * 7 % n, (v + 1) % n}) {
+        edges.src.push_back(u);
+        edges.dst.push_back(v);
+        edges.id.push_back(2 * v + (u == (v + 1) % n ? 1 : 0));
+      }
+    return Graph(comm, book, book, std::move(edges), true);
+  };
+  for (const SaintMethod method : methods) {
+    const SaintOptions options{.method = method, .draws = 2000, .walk_length = 2, .batches = 2, .seed = 5};
+    SaintLoader loader(ring(ranks.world), options), alone(ring(ranks.self), options);
+    const auto drawn = subgraphs(loader, ranks.world, 1, 2);
+    CHECK(drawn == subgraphs(alone, ranks.self, 1, 2));
+    CHECK(drawn[0].size() > 1500);
+  }
+}
+
 TEST_CASE("nodes are drawn with the probabilities of the paper") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;

@@ -225,11 +225,12 @@ TEST_CASE("weighted cross entropy and masked losses: finite differences") {
 
 TEST_CASE("masked losses are those of the labelled elements alone, whichever ranks have them") {
   const Communicator world = Communicator::world(), self = Communicator::self();
-  const Tensor all = random_values({40, 3}, 5);
-  Tensor wanted = random_values({40, 3}, 6);
-  std::vector<std::uint8_t> mask(40);
+  constexpr Index n = 6000;  // more than a block of rows
+  const Tensor all = random_values({n, 3}, 5);
+  Tensor wanted = random_values({n, 3}, 6);
+  std::vector<std::uint8_t> mask(n);
   std::vector<real> x, t;
-  for (Index i = 0; i < 40; ++i) {
+  for (Index i = 0; i < n; ++i) {
     mask[static_cast<std::size_t>(i)] = i % 3 != 0;
     for (Index c = 0; c < 3; ++c) {
       if ((i + c) % 5 == 0) wanted.row(i)[c] = std::numeric_limits<real>::quiet_NaN();
@@ -241,7 +242,23 @@ TEST_CASE("masked losses are those of the labelled elements alone, whichever ran
   Tensor chosen({std::ssize(x)}), targets({std::ssize(t)});
   chosen.copy_from(std::span<const real>(x));
   targets.copy_from(std::span<const real>(t));
-  for (const PartitionBook& book : row_splits(40, world.size())) {
+  const auto gradient = [](const Tensor& at, const auto& loss) {
+    const Variable v(at, true);
+    Tape tape;
+    tape.backward(loss(v));
+    return v.grad();
+  };
+  const Tensor got = gradient(all, [&](const Variable& v) { return mse(v, wanted, mask, self); });
+  const Tensor of_chosen = gradient(chosen, [&](const Variable& v) { return mse(v, targets, self); });
+  const real* next = of_chosen.data();
+  bool equal = true;
+  for (Index i = 0; i < n; ++i)
+    for (Index c = 0; c < 3; ++c) {
+      const bool counts = mask[static_cast<std::size_t>(i)] != 0 && !std::isnan(wanted.row(i)[c]);
+      equal = equal && got.row(i)[c] == (counts ? *next++ : real{0});
+    }
+  CHECK(equal);
+  for (const PartitionBook& book : row_splits(n, world.size())) {
     const Tensor mine = my_rows(all, book, world.rank()), of = my_rows(wanted, book, world.rank());
     const auto rows = my_part(mask, book, world.rank());
     CHECK(mse(mine, of, rows, world).value().item() ==

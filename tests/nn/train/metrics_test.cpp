@@ -100,6 +100,23 @@ TEST_CASE("metrics of values: scikit-learn's") {
   }
 }
 
+TEST_CASE("metrics of many rows are those of their plain formulas") {
+  constexpr Index n = 5000;  // more than a block of rows
+  const Communicator self = Communicator::self();
+  const Tensor x = random_values({n, 3}, 5), t = random_values({n, 3}, 6);
+  std::vector<std::int64_t> labels(n);
+  std::vector<std::uint8_t> mask(n);
+  double error = 0;
+  for (Index i = 0; i < n; ++i) {
+    labels[static_cast<std::size_t>(i)] = i % 4 - 1;
+    mask[static_cast<std::size_t>(i)] = i % 5 != 0;
+    for (Index c = 0; c < 3 && i % 5 != 0; ++c)
+      error += std::abs(static_cast<double>(x.row(i)[c]) - static_cast<double>(t.row(i)[c]));
+  }
+  CHECK(f1_score(x, labels, mask, F1::micro, self) == doctest::Approx(accuracy(x, labels, mask, self)));
+  CHECK(mean_absolute_error(x, t, mask, self) == doctest::Approx(error / (3.0 * n * 4 / 5)));
+}
+
 TEST_CASE("a metric of a program's own sees the labelled rows of all ranks") {
   const Communicator world = Communicator::world();
   const Case classes("metrics/four"), columns("metrics/values_missing");
