@@ -32,11 +32,11 @@ class LogSoftmaxRow {
   LogSoftmaxRow() = default;
   explicit LogSoftmaxRow(std::span<const real> z) : z_(z) {
     const auto largest = std::ranges::max_element(z);
-    double others = 0;
+    ExactSum others;  // in any order: rows with the same probability of a class tie
     for (auto other = z.begin(); other != z.end(); ++other)
-      if (other != largest) others += std::exp(static_cast<double>(*other) - static_cast<double>(*largest));
+      if (other != largest) others.add(std::exp(static_cast<double>(*other) - static_cast<double>(*largest)));
     shift_ = static_cast<double>(*largest);
-    log_sum_ = std::log1p(others);
+    log_sum_ = std::log1p(others.value());
   }
   double operator[](Index c) const { return static_cast<double>(z_[c]) - shift_ - log_sum_; }
 

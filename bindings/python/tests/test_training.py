@@ -516,6 +516,8 @@ def test_losses_and_metrics_of_one_number_a_row(comm):
     for labels in ([1, 0, 0, 1, -1], np.array([1, 0, 0, 1, np.nan])):
         assert F.roc_auc(scores, labels) == pytest.approx(0.5)
         assert F.f1_score(scores, labels, average="binary") == pytest.approx(0.5)
+    equal = sar.tensor([[1.1, 0.3, -0.5, -1.3], [1.1, -1.3, 0.3, -0.5]])  # with the same probability of class 0
+    assert F.roc_auc(equal, [0, 1]) == pytest.approx(0.25)
     several = sar.tensor([[2.0, -1], [0.5, 1], [-1, 2]])
     assert F.f1_score(several, [[1, 0], [0, 1], [1, 1]], average="macro") == pytest.approx((0.5 + 1) / 2)
     assert F.f1_score(several, [[1, 0], [0, 1], [1, 1]]) == pytest.approx(6 / 8)
