@@ -115,9 +115,8 @@ struct ModelDescription {
   [[nodiscard]] std::vector<std::string> differences(const ModelDescription& other) const;
   /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
   /// an unknown type, norm, activation, residual, jk, readout, aggregator or gcn_norm, for widths and numbers
-  /// of heads outside 1 to 2^24, for numbers of layers outside 1 to max_layers (mesh_graph_net: 0), for a
-  /// dropout outside [0, 1),
-  /// and as check_layer_sizes().
+  /// of heads outside 1 to 2^24, for numbers of layers outside 1 to max_layers (mesh_graph_net may have
+  /// 0), for a dropout outside [0, 1), and as check_layer_sizes().
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
   /// Returns the same with the widths of some data.

@@ -54,7 +54,7 @@ Variable LSTM::last_hidden(const Variable& x, std::span<const Index> step_rows, 
     running = rows;
   }
   ended.push_back(slice_rows(h, 0, running));  // also without rows: the backward pass takes all steps
-  if (step_rows.size() == 1)                   // W_hh has a gradient, of 0
+  if (step_rows.size() == 1)                   // no step has read W_hh, whose gradient is 0, as torch's
     ended.push_back(slice_columns(linear(Tensor::zeros({0, hidden}), weight_hh_), 0, hidden));
   std::reverse(ended.begin(), ended.end());
   return concat_rows(ended);

@@ -325,7 +325,7 @@ copyreg.pickle(type(_sar.relu), lambda function: function.__name__)  # functions
 
 
 def _set_numbered(owner, modules):
-    """Makes modules, and None for functions, the parts "0", "1", ... of `owner`, or leaves these as they were."""
+    """Makes the modules in a list the parts of `owner` that are called by their places, "0", "1", ..., or leaves those of before."""
     before = {name: part for name, part in owner.named_children() if name.isdigit()}
 
     def replace(parts):
