@@ -167,8 +167,9 @@ TEST_CASE("any number of heads and features, with everything at once") {
     for (const Index heads : {1, 4, 33})
       for (const Index dim : {1, 7, 16, 63, 100})
         if (kind != Score::cosine || heads == 1)
-          check_case(comm, whole, books, {},
-                     {.kind = kind, .heads = heads, .dim = dim, .weighted = true, .dropout = 0.3});
+          for (const bool reproducible : {false, true})
+            check_case(comm, whole, books, {.reproducible = reproducible},
+                       {.kind = kind, .heads = heads, .dim = dim, .weighted = true, .dropout = 0.3});
 }
 
 TEST_CASE("graphs so large that blocks, batches and hubs are cut") {
