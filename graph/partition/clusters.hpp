@@ -24,10 +24,10 @@ struct ClusterOptions {
 };
 
 /// Collective. Divides the nodes of a distributed graph into clusters of about equal numbers of nodes and
-/// returns the cluster of each node of this rank. `original_ids`: of these nodes, 0 to N - 1 over all ranks.
-/// `edges`: their in-edges, in global ids. The clusters depend neither on the number of ranks nor on the
-/// partition. Throws InputError, the same on every rank, for fewer clusters than one or more than nodes, the
-/// method scotch, whose result depends on the ranks, an id or an end of an edge that does not exist, and as
+/// returns the cluster of each node of this rank. `original_ids`: distinct numbers of these nodes, which
+/// order them. `edges`: their in-edges, in global ids. The clusters depend neither on the number of ranks nor
+/// on the partition. Throws InputError, the same on every rank, for fewer clusters than one or more than
+/// nodes, the method scotch, whose result depends on the ranks, an end of an edge that does not exist, and as
 /// assign_nodes().
 [[nodiscard]] Array<std::int32_t> cluster_nodes(const Communicator& comm, const PartitionBook& book,
                                                 std::span<const Index> original_ids, const EdgeList& edges,

@@ -3,7 +3,7 @@
 // The transpose is a counting sort of the edges by source: O(edges + source rows) time, on one thread, one
 // random write of 4 bytes per edge. Positions, in either direction, repeat the second pass. With fewer
 // than two edges per source row on average, the offsets are kept as one bit per source row and one per
-// edge.
+// edge, and 4 bytes for each 1024 source rows.
 #include <sar/core/error.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 

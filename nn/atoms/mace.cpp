@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/nn/atoms/mace.hpp>
+#include <sar/nn/atoms/message_sums.hpp>
 #include <sar/nn/atoms/symmetric_contraction.hpp>
 #include <sar/nn/atoms/tensor_product.hpp>
 #include <sar/nn/atoms/tensor_product_sums.hpp>
@@ -170,6 +171,7 @@ Variable MACELayer::sums_of_messages(const Graph& graph, const Variable& rows, c
                                        .product = product_,
                                        .table = dual ? nullptr : table(network, of_density, sums_of_radii)});
   // A function of edges has exact sums, and all gradients of tangents.
+  require_exact_positions(graph, positions);
   const Index width = product_->rows * feats_;
   Graph chunked = graph;
   GraphOptions options = graph.options();

@@ -5,6 +5,7 @@
 //
 //     max_u theta(x_v - x_u) + phi(x_v) = max_u(-W_theta x_u) + (W_theta + W_phi) x_v + b_theta + b_phi
 #include <sar/autograd/tape.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/modules/row_distance.hpp>
@@ -33,6 +34,7 @@ Variable relative_positions(const Graph& graph, const NodeFeatures& positions, c
   return graph.comm().agree([&] {
     const Index dim = checked_positions(graph, positions, "relative_positions");
     if (shifts.defined()) require_rows(shifts, graph.num_edges(), dim, "relative_positions, shifts");
+    const ExactHaloRows places;
     return graph.apply_edges(
         [x = positions.src, y = dst_feats(graph, positions), shifts](const EdgeBatch& edges) {
           Variable from = edges.src(x);
@@ -54,6 +56,7 @@ Tensor minimum_image_shifts(const Graph& graph, const NodeFeatures& positions, s
     CollectiveCall call("minimum_image_shifts");
     for (const double side : box) call.equal("side of the box", side);
     const CallScope compared(graph.comm(), call);
+    const ExactHaloRows places;
     const NoTape values_only;
     return graph
         .apply_edges([x = positions.src, y = dst_feats(graph, positions),

@@ -421,7 +421,15 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
 }
 
 std::vector<std::string> ModelDescription::differences(const ModelDescription& other) const {
-  const Json theirs = Json::parse(other.to_json()), ours = Json::parse(to_json());
+  const auto written = [](ModelDescription d) {  // with the heads of each layer
+    if (reads(d.type, "heads") && d.heads_of_layers.empty()) {
+      d.heads_of_layers.assign(static_cast<std::size_t>(d.layers), d.heads);
+      if (!has_head(d)) d.heads_of_layers.back() = d.out_heads;
+      d.out_heads = 1;
+    }
+    return Json::parse(d.to_json());
+  };
+  const Json theirs = written(other), ours = written(*this);
   const std::set<std::string> others{"dropout",   "input_dropout", "attention_dropout", "in_feats",
                                      "out_feats", "inputs",        "gcn_norm"};
   std::vector<std::string> found;

@@ -72,7 +72,9 @@ WeightMatch broadcast(const Communicator& comm, const WeightMatch& match) {
     texts.insert(texts.end(), {link.file, link.model, std::to_string(static_cast<int>(link.layout)),
                                std::to_string(link.size), link.saved});
   texts = broadcast_texts(comm, std::move(texts));
-  WeightMatch all{.links = {}, .missing = broadcast_texts(comm, match.missing)};
+  WeightMatch all{.links = {},
+                  .missing = broadcast_texts(comm, match.missing),
+                  .absent_biases = broadcast_texts(comm, match.absent_biases)};
   std::vector<std::string> zeros;
   for (const ZeroBias& zero : match.zeros) zeros.insert(zeros.end(), {zero.name, zero.other});
   zeros = broadcast_texts(comm, std::move(zeros));
@@ -158,6 +160,7 @@ void WeightFile::recognise(const Communicator& comm, const std::string& path, co
     match = broadcast(comm, match);
     links_ = std::move(match.links);
     missing_ = std::move(match.missing);
+    absent_biases_ = std::move(match.absent_biases);
     zeros_ = std::move(match.zeros);
   });
 }
@@ -180,13 +183,6 @@ void WeightFile::take(const WeightLink& link, const Tensor& value) const {
   }
 }
 
-bool WeightFile::lacks_bias(const std::string& missing) const {
-  constexpr std::string_view bias = ".bias";
-  if (!missing.ends_with(bias)) return false;
-  const std::string weight = missing.substr(0, missing.size() - bias.size()) + ".weight";
-  return std::ranges::find(links_, weight, &WeightLink::model) != links_.end();
-}
-
 std::vector<std::string> WeightFile::lines() const {
   std::vector<std::string> lines;
   for (const bool added : {false, true})
@@ -206,7 +202,7 @@ std::vector<std::string> WeightFile::lines() const {
     lines.push_back(zero.name + " is not in the file and becomes 0, because " + zero.other +
                     " is added to the same rows");
   for (const std::string& name : missing_)
-    lines.push_back(name + (lacks_bias(name)
+    lines.push_back(name + (std::ranges::find(absent_biases_, name) != absent_biases_.end()
                                 ? " is not in the file and becomes 0: the layer has no bias there"
                                 : " is not in the file and keeps its initial value"));
   return lines;
@@ -228,8 +224,7 @@ std::vector<std::string> WeightFile::load(const Communicator& comm, const std::s
       value.copy_from(Tensor::zeros(value.shape()));
     };
     for (const ZeroBias& zero : zeros_) set_zero(zero.name);
-    for (const std::string& name : missing_)
-      if (lacks_bias(name)) set_zero(name);
+    for (const std::string& name : absent_biases_) set_zero(name);
     return lines();
   });
 }

@@ -50,13 +50,11 @@ class WeightFile {
   /// Returns a counter of the model, or null.
   [[nodiscard]] const NamedCounter* counter(const std::string& model_name) const;
   void take(const WeightLink& link, const Tensor& value) const;
-  /// Whether a missing tensor is the bias of a layer whose weight the file has.
-  [[nodiscard]] bool lacks_bias(const std::string& missing) const;
   [[nodiscard]] std::vector<std::string> lines() const;
 
   StateDict model_;
   std::vector<WeightLink> links_;
-  std::vector<std::string> missing_;
+  std::vector<std::string> missing_, absent_biases_;
   std::vector<ZeroBias> zeros_;
 };
 

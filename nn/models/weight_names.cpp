@@ -808,9 +808,18 @@ WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector
     match = {std::move(matcher.links), std::move(matcher.missing)};
     for (const NamedShape* zero : matcher.zeros) match.zeros.push_back({zero->name, zero->other_bias});
   }
-  for (const NamedShape& each : model)
-    if (std::ranges::find(wanted, each.name, &NamedShape::name) == wanted.end())
-      match.missing.push_back(each.name);
+  constexpr std::string_view bias = ".bias";
+  const bool drops_bias = std::ranges::any_of(file, [&](const NamedShape& each) {
+    return each.name.ends_with(bias) && is_dropped(each.name, names);
+  });
+  for (const NamedShape& each : model) {
+    if (std::ranges::find(wanted, each.name, &NamedShape::name) != wanted.end()) continue;
+    match.missing.push_back(each.name);
+    if (drops_bias || !each.name.ends_with(bias)) continue;
+    const std::string weight = each.name.substr(0, each.name.size() - bias.size()) + ".weight";
+    if (std::ranges::find(match.links, weight, &WeightLink::model) != match.links.end())
+      match.absent_biases.push_back(each.name);
+  }
   for (WeightLink& link : match.links) {
     const std::string& original = originals.at(link.file);
     link.saved = link.saved == link.file ? original : with_end_of(link, original);

@@ -62,7 +62,10 @@ struct ZeroBias {
 
 struct WeightMatch {
   std::vector<WeightLink> links;
-  std::vector<std::string> missing;  ///< names of the model that keep their initial values
+  std::vector<std::string> missing;  ///< names of the model that the file has not
+  /// Those of `missing` that are biases of layers whose weights the file has, which become 0; none if the
+  /// caller ignores a bias of the file. Others keep their initial values.
+  std::vector<std::string> absent_biases = {};
   std::vector<ZeroBias> zeros = {};
 };
 

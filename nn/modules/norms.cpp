@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -78,14 +79,6 @@ class ComputedRows final : public DeferredRows {
   const Compute& compute_;
 };
 
-/// Collective, in RankSums::agree. The column sums over all ranks of the rows that compute(first, count, out)
-/// writes.
-template <class Compute>
-std::vector<double> exact_sums_of(const RankSums& ranks, const Shape& shape, const Compute& compute) {
-  const ComputedRows<Compute> rows(shape, compute);
-  return exact_column_sums(ranks, RowOperand(rows));
-}
-
 /// Collective, in RankSums::agree. The moments of the rows of all ranks: the means, then the squared
 /// deviations from them.
 ColumnMoments exact_moments(const RankSums& ranks, const Tensor& x) {
@@ -94,15 +87,21 @@ ColumnMoments exact_moments(const RankSums& ranks, const Tensor& x) {
   ranks.sum({&count, 1});
   ColumnMoments moments{count, exact_column_sums(ranks, RowOperand(x)), {}};
   for (double& mean : moments.mean) mean /= std::max(count, 1.0);
-  const double* const mean = moments.mean.data();
-  moments.m2 = exact_sums_of(ranks, x.shape(), [&](Index first, Index rows, real* out) {
-    const real* from = x.row(first);
-    for (Index i = 0; i < rows; ++i, from += columns, out += columns)
+  // squares in double precision: those of small and of large numbers are no real
+  std::vector<ExactSum> squares(static_cast<std::size_t>(columns));
+  std::mutex mutex;
+  parallel_for(x.num_rows(), 1024, [&](Index begin, Index end) {
+    std::vector<ExactSum> mine(squares.size());
+    for (Index i = begin; i < end; ++i)
       for (Index j = 0; j < columns; ++j) {
-        const double deviation = static_cast<double>(from[j]) - mean[j];
-        out[j] = static_cast<real>(deviation * deviation);
+        const double deviation = static_cast<double>(x.row(i)[j]) - moments.mean[j];
+        mine[j].add(deviation * deviation);
       }
+    const std::lock_guard lock(mutex);
+    for (Index j = 0; j < columns; ++j) squares[j].add(mine[j]);
   });
+  ranks.sum(std::span(squares));
+  for (const ExactSum& sum : squares) moments.m2.push_back(sum.value());
   return moments;
 }
 
@@ -267,15 +266,16 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
   return over_ranks ? record_collective(comm_, y, backward) : record(y, backward);
 }
 
-std::vector<double> DistributedBN1D::exact_backward_sums(const Call& call, const TypedRows& grad,
-                                                         const RankSums& ranks) {
-  const Index width = call.x.row_size();
-  std::vector<double> sums;
+std::vector<ExactSum> DistributedBN1D::exact_backward_sums(const Call& call, const TypedRows& grad,
+                                                           const RankSums& ranks) {
+  const auto compute = [&](Index first, Index rows, real* out) {
+    batch_norm_backward_terms(call.x, call.statistics.coefficients, call.activation, grad, first, rows, out);
+  };
+  const ComputedRows terms({call.x.num_rows(), 2 * call.x.row_size()}, compute);
+  if (ranks.is_of_chunk()) return exact_products_of_chunk(nullptr, RowOperand(terms), true);
+  std::vector<ExactSum> sums;
   ranks.agree([&] {
-    sums = exact_sums_of(ranks, {call.x.num_rows(), 2 * width}, [&](Index first, Index rows, real* out) {
-      batch_norm_backward_terms(call.x, call.statistics.coefficients, call.activation, grad, first, rows,
-                                out);
-    });
+    for (const double sum : exact_column_sums(ranks, RowOperand(terms))) sums.push_back({sum, 0});
   });
   return sums;
 }
@@ -287,17 +287,25 @@ void DistributedBN1D::pass_back(const Call& call, TypedRows grad, const Gradient
   const Statistics& s = call.statistics;
   const auto width = x.row_size();
   std::vector<double> sums(2 * width);  // of g, then of g xhat
-  if (ranks != nullptr)
-    sums = exact_backward_sums(call, grad, *ranks);
-  else
+  std::vector<ExactSum> exact;          // the same, of the rows of all ranks or of a chunk
+  if (ranks != nullptr) {
+    exact = exact_backward_sums(call, grad, *ranks);
+    std::ranges::transform(exact, sums.begin(), &ExactSum::value);
+  } else {
     batch_norm_backward_sums(x, s.coefficients, call.activation, grad, sums);
-  const auto sum_g = std::span(sums).first(width), sum_gx = std::span(sums).last(width);
-  const auto add_sums = [&](const GradientPtr& to, std::span<const double> of_rows) {
+  }
+  const auto add_sums = [&](const GradientPtr& to, Index first) {
     if (to == nullptr) return;
+    if (ranks != nullptr && ranks->is_of_chunk()) {
+      TypedRows rows({width}, NumberType::exact_sums);
+      std::copy_n(exact.begin() + first, width, rows.exact_sums());
+      return to->add(std::move(rows));
+    }
+    const auto of_rows = std::span<const double>(sums).subspan(static_cast<std::size_t>(first), width);
     to->add(ranks == nullptr || ranks->is_first() ? rounded(of_rows) : Tensor::zeros({width}));
   };
-  add_sums(dbias, sum_g);
-  add_sums(dweight, sum_gx);
+  add_sums(dbias, 0);
+  add_sums(dweight, width);
   if (dx == nullptr) return;
 
   // Means over the rows of the statistics. In evaluation the statistics are constants and these terms are
@@ -306,8 +314,8 @@ void DistributedBN1D::pass_back(const Call& call, TypedRows grad, const Gradient
   std::vector<real> mean_g(width), mean_gx(width);
   if (s.count > 0)
     for (Index j = 0; j < width; ++j) {
-      mean_g[j] = static_cast<real>(sum_g[j] / s.count);
-      mean_gx[j] = static_cast<real>(sum_gx[j] / s.count);
+      mean_g[j] = static_cast<real>(sums[j] / s.count);
+      mean_gx[j] = static_cast<real>(sums[width + j] / s.count);
     }
   const bool overwrites = grad.unique() && grad.type() == dx->type();
   TypedRows result = overwrites ? grad : TypedRows(grad.shape(), dx->type());

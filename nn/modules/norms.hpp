@@ -67,8 +67,8 @@ class DistributedBN1D : public Module {
   static void pass_back(const Call& call, TypedRows grad, const GradientPtr& dx, const GradientPtr& dweight,
                         const GradientPtr& dbias, const Communicator& comm, const RankSumsPtr& ranks);
   /// Collective. The sums of batch_norm_backward_sums() over all ranks.
-  static std::vector<double> exact_backward_sums(const Call& call, const TypedRows& grad,
-                                                 const RankSums& ranks);
+  static std::vector<ExactSum> exact_backward_sums(const Call& call, const TypedRows& grad,
+                                                   const RankSums& ranks);
 
   Variable weight_, bias_;
   Tensor running_mean_, running_var_;

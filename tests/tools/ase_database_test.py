@@ -5,6 +5,7 @@
 extended XYZ, with kinds and weights of structures, and with labels among the data. Exit code 77: skipped, without ASE."""
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,10 @@ def files(labels):
             with connect("some." + ending) as database:
                 for atoms, keys, data in all_of_them:
                     database.write(atoms, **keys, data=data)
+        if labels == "own":  # as databases that are written while others read
+            with sqlite3.connect("some.db") as database:
+                database.execute("pragma journal_mode=wal")
+            database.close()
         for atoms, keys, data in all_of_them:
             atoms.info.update(keys)
             atoms.info.update({name: value for name, value in data.items() if name != "REF_forces"})

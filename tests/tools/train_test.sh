@@ -90,8 +90,9 @@ for unread in "--step-size 3" "--patience 2 --schedule cosine" "--min-lr 0.1 --s
   refuse "${unread%% *}: needs --" "$programs/train" --graph karate --epochs 1 $unread
 done
 mkdir predictions && touch predictions/{labels,logits}.partition_order.npy
-alone expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --predict predictions
-[ -e predictions/labels.npy ] && [ ! -e predictions/labels.partition_order.npy ] || fail "predictions of another order stay beside those of this run"
+alone expect 0 "WARNING: predictions has files that this run has not written: labels.partition_order.npy, logits.partition_order.npy" \
+  "$programs/train" --graph karate --hidden 8 --epochs 1 --predict predictions
+[ -e predictions/labels.npy ] || fail "no predictions"
 refuse "there is no layer 4" "$programs/train" --predict nowhere --predict-layer 4
 refuse "--predict" "$programs/train" --predict-layer 1
 alone expect 1 "train: karate: the labels have 2 classes, expected --num-classes" "$programs/train" --graph karate --num-classes 1

@@ -30,13 +30,17 @@ std::vector<Row> rows_of(const std::vector<Line>& lines, char separator) {
   return rows;
 }
 
-/// Refuses commas that may be part of the last of several fields, which blanks separate in all lines.
+/// Refuses commas that may be part of a text behind two fields, which blanks separate in all lines: of the
+/// last field, or behind two numbers.
 void require_no_blanks(const std::vector<Line>& lines) {
   const auto has_comma = [](std::string_view field) { return field.find(',') != field.npos; };
   const std::size_t length = fields_of(lines.front().text, blanks).size();
   const bool blanks_separate = std::ranges::all_of(lines, [&](const Line& line) {
     const Row fields = fields_of(line.text, blanks);
-    return fields.size() == length && std::ranges::find_if(fields, has_comma) == fields.end() - 1;
+    const auto comma = std::ranges::find_if(fields, has_comma);
+    if (fields.size() != length || comma == fields.end()) return false;
+    const bool numbers = length > 2 && is_number(fields[0]) && is_number(fields[1]);
+    return comma == fields.end() - 1 || (comma - fields.begin() >= 2 && (numbers || &line == &lines.front()));
   });
   if (blanks_separate && length > 2)  // of two, the first may be a name of two words
     throw LineError(lines.front().number, "there are commas and blanks in ", in_quotes(lines.front().text),

@@ -242,7 +242,8 @@ class EdgeListFile {
   /// Refuses integers that nobody calls weights, and that `real` cannot hold, as times. Collective.
   void require_exact_weights(std::span<const double> weights) {
     const Index column = static_cast<Index>(format_.place_of(ColumnRole::weight));
-    if (!format_.columns[column].name.empty() || !options_.columns.empty() || format_.has_dictionaries)
+    if (!format_.columns[column].name.empty() || !options_.columns.empty() || format_.has_dictionaries ||
+        !options_.edge_weights)
       return;
     double rounded = -1;
     bool are_whole = true;
@@ -255,10 +256,11 @@ class EdgeListFile {
     const bool all_are_whole = comm_.all_reduce(are_whole ? 1 : 0, ReduceOp::min) == 1;
     const Index source = static_cast<Index>(format_.place_of(ColumnRole::source)),
                 target = static_cast<Index>(format_.place_of(ColumnRole::target));
-    require<InputError>(rounded < 0 || !all_are_whole, path_, ": column ", column + 1,
-                        " has integers such as ", exact_text(rounded),
-                        ", which single precision cannot hold as weights, expected --columns source=",
-                        source + 1, ",target=", target + 1, " (or weight=", column + 1, ")");
+    require<InputError>(
+        rounded < 0 || !all_are_whole, path_, ": column ", column + 1, " has integers such as ",
+        exact_text(rounded),
+        ", which single precision cannot hold as weights, expected --columns source=", source + 1,
+        ",target=", target + 1, " (or weight=", column + 1, "), or train --ignore-edge-weights");
   }
 
   void add_edge_data() {

@@ -94,8 +94,8 @@ std::unique_ptr<GraphSource> open_ogb(const Communicator& comm, const std::strin
   });
   return open_ogb_source(comm, folder, options);
 }
-/// Refuses files of masks and weights that have names which only other formats know. Local.
-void refuse_other_names(const std::string& path, const SourceOptions& options,
+/// Refuses files of masks and weights, of a type, that have names which only other formats know. Local.
+void refuse_other_names(const std::string& folder, const SourceOptions& options,
                         const std::vector<DataField>& fields, bool of_edges) {
   const auto has = [&](std::string_view name) {
     return std::ranges::find(fields, name, &DataField::name) != fields.end();
@@ -103,15 +103,17 @@ void refuse_other_names(const std::string& path, const SourceOptions& options,
   const char* const prefix = of_edges ? "edge_" : "";
   for (const RoleNames& role : role_names()) {
     const std::string key(of_edges ? role.key : role.field);
-    if (!(is_mask(role.role) || (of_edges && role.role == ColumnRole::weight)) || has(role.field) ||
+    const bool is_weight = of_edges && role.role == ColumnRole::weight;
+    if (!(is_mask(role.role) || (is_weight && options.edge_weights)) || has(role.field) ||
         options.fields.contains(key))
       continue;
     for (const DataField& field : fields)
       require<InputError>(
-          field.name == "edge_weight" ||  // is read
+          field.name == "edge_weight" ||               // is read
+              (is_weight && field.row_size() != 1) ||  // are no weights
               !(of_edges ? usual_role(field.name, false) == role.role : is_usual(role, field.name)) ||
               std::ranges::any_of(options.fields, [&](const auto& of) { return of.second == field.name; }),
-          path, "/", prefix, field.name, ".npy: is not read, expected ", prefix, role.field,
+          folder, "/", prefix, field.name, ".npy: is not read, expected ", prefix, role.field,
           ".npy, or --fields ", key, "=", field.name);
   }
 }
@@ -119,10 +121,12 @@ void refuse_other_names(const std::string& path, const SourceOptions& options,
 std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path,
                                           const SourceOptions& options) {
   auto source = std::make_unique<DatasetSource>(comm, path, options.fields);
-  const GraphData& types = source->types();
-  if (!types.is_homogeneous()) return source;
-  refuse_other_names(path, options, types.node_types[0].unread, false);
-  refuse_other_names(path, options, types.edge_types[0].unread, true);
+  const bool has_types = is_there(path + "/hetero.json");
+  for (const NodeTypeData& type : source->types().node_types)
+    refuse_other_names(has_types ? path + "/nodes/" + escaped(type.name) : path, options, type.unread, false);
+  for (const EdgeTypeData& type : source->types().edge_types)
+    refuse_other_names(has_types ? path + "/edges/" + escaped(type.src_type, type.name, type.dst_type) : path,
+                       options, type.unread, true);
   return source;
 }
 

@@ -38,6 +38,7 @@ struct SourceOptions {
   /// Roles: source, target, and those of edge data, of which features may be repeated.
   std::multimap<std::string, std::string> columns;
   bool edge_labels = false;  ///< a column rating, score or value has the labels, where none is called so
+  bool edge_weights = true;  ///< false: nobody reads them, and they are not checked
   /// Type of edges -> file: {"author:writes:paper", "writes.csv"}; several edge lists are one graph.
   std::map<std::string, std::string> relations;
   /// A file with the ids of the nodes, a row each (read_node_keys): the node of row i has the number i.

@@ -326,6 +326,8 @@ void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& o
   extra.merge(progress_.to_checkpoint());
   extra.insert(run_.begin(), run_.end());
   extra["--lr"] = concat(o_.lr);
+  if (const auto* const network = dynamic_cast<const LayerStack*>(&model))
+    extra[network_key] = network->description().to_json();
   const std::string embedding = name_of_rows(epoch, batch);
   if (input_.has_learnable_rows()) {
     input_.save(o_.checkpoint + "/" + embedding);

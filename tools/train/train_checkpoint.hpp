@@ -17,6 +17,9 @@
 
 namespace sar::tools {
 
+/// Key of the description of the network among what a checkpoint has from `train` (CheckpointInfo::extra).
+constexpr const char* network_key = "network";
+
 class Checkpoints {
  public:
   /// `o`, `loaded`, `progress` and `average`, which may be null, must outlive this. Throws InputError if

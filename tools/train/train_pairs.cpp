@@ -9,10 +9,8 @@
 #include <sar/data.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace sar::tools {
@@ -95,10 +93,7 @@ void write_pair_scores(const Communicator& comm, const TrainOptions& o, const Gi
   const Index n = numbers.num_rows();
   write_predictions(comm, path, numbers.row_size() == 1 ? numbers.reshape({n}) : numbers, pairs.rows);
   comm.agree([&] {
-    if (comm.rank() != 0) return;
-    std::error_code ignored;
-    std::filesystem::remove(text, ignored);  // of another start
-    if (!formats::is_array_file(o.predict_pairs)) write_as_text(path, text);
+    if (comm.rank() == 0 && !formats::is_array_file(o.predict_pairs)) write_as_text(path, text);
   });
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train_predict.hpp"
 
+#include "program.hpp"
+
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -9,7 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
+#include <map>
 #include <system_error>
 
 namespace sar::tools {
@@ -41,16 +43,6 @@ std::string ending(bool ids_are_original) {
   return ids_are_original ? ".npy" : ".partition_order.npy";
 }
 
-/// Rows of an earlier run in the other order would be taken for those of this one. Files beside
-/// `of_dataset` may be a dataset's, though.
-void remove_other_order(const Communicator& comm, const TrainOptions& o, bool ids_are_original,
-                        const char* of_dataset, std::initializer_list<const char*> names) {
-  std::error_code ignored;
-  if (comm.rank() != 0 || std::filesystem::exists(o.predict + of_dataset, ignored)) return;
-  for (const char* name : names)
-    std::filesystem::remove(o.predict + name + ending(!ids_are_original), ignored);
-}
-
 /// The column of the largest number of each row.
 Array<std::int64_t> classes_of(const Tensor& logits) {
   Array<std::int64_t> labels(static_cast<std::size_t>(logits.num_rows()));
@@ -75,7 +67,6 @@ void predict_embeddings(const TrainOptions& o, const Tensor& h, const Graph& gra
   const auto write = [&](const std::string& name, const Tensor& rows, std::span<const Index> ids,
                          bool ids_are_original) {
     write_predictions(graph.comm(), o.predict + name + ending(ids_are_original), rows, ids);
-    remove_other_order(graph.comm(), o, ids_are_original, "/edge_index.npy", {name.c_str()});
   };
   for (const TypeRows& nodes : types)
     write("/embeddings." + escaped(nodes.name), h.slice_rows(nodes.first_row, nodes.end_row),
@@ -128,8 +119,6 @@ void write_split(const Communicator& comm, const std::string& path, const NodeDa
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
                    std::span<const Index> ids, bool ids_are_original) {
   predict_labels(comm, o.predict + "/edge_", numbers, ids, o.task.labels, ending(ids_are_original));
-  remove_other_order(comm, o, ids_are_original, "/edge_index.npy",
-                     {"/edge_values", "/edge_logits", "/edge_labels"});
 }
 
 void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,
@@ -143,24 +132,32 @@ void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, con
   if (o.draw_split)
     write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, ids,
                 of_type ? category->first_row : 0);
-  std::error_code ignored;
-  for (const char* name : {"/logits", "/values"})
-    if (std::filesystem::exists(o.predict + name + ending(!data.ids_are_original), ignored))
-      remove_other_order(comm, o, data.ids_are_original, "/features.npy",
-                         {"/embeddings", "/logits", "/labels", "/values"});
-  // Files of an earlier run that this one does not write would be taken for its own.
-  if (comm.rank() != 0 || std::filesystem::exists(o.predict + "/features.npy", ignored) ||
-      std::filesystem::exists(o.predict + "/edge_index.npy", ignored))
-    return;
-  std::vector<const char*> old;
-  if (data.label_type != LabelType::values) old = {"/values"};
-  if (data.label_type == LabelType::values && std::filesystem::exists(o.predict + "/logits.npy", ignored))
-    old = {"/logits", "/labels"};
-  if (!o.draw_split) old.push_back("/split");
-  if (o.predict_layer == 0) old.push_back("/embeddings");
-  for (const char* name : old)
-    for (const bool original : {false, true})
-      std::filesystem::remove(concat(o.predict, name, ending(original)), ignored);
+}
+
+void with_other_files_told(const Communicator& comm, const TrainOptions& o, FunctionRef<void()> write) {
+  namespace fs = std::filesystem;
+  const auto files = [&] {  // by name, with the time of their last change
+    std::map<std::string, fs::file_time_type> found;
+    std::error_code error;
+    if (comm.rank() != 0 || fs::exists(o.predict + "/features.npy", error) ||
+        fs::exists(o.predict + "/edge_index.npy", error))  // those of a dataset
+      return found;
+    for (const fs::directory_entry& file : fs::directory_iterator(o.predict, error)) {
+      const std::string name = file.path().filename().string(), kind = name.substr(0, name.find('.'));
+      for (const char* ours : {"embeddings", "logits", "labels", "values", "split", "edge_logits",
+                               "edge_labels", "edge_values", "pair_scores"})
+        if (kind == ours) found[name] = file.last_write_time(error);
+    }
+    return found;
+  };
+  const auto before = files();
+  write();
+  std::vector<std::string> others;
+  for (const auto& [name, time] : files())
+    if (const auto old = before.find(name); old != before.end() && old->second == time)
+      others.push_back(name);
+  if (!others.empty())
+    say(comm, "WARNING: ", o.predict, " has files that this run has not written: ", joined(others));
 }
 
 }  // namespace sar::tools

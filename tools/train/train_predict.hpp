@@ -49,4 +49,8 @@ void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
                    std::span<const Index> ids, bool ids_are_original);
 
+/// Collective. Calls write(), which writes predictions, and names files in the directory of --predict, with
+/// names that predictions have, which it has not written: they may be those of an earlier run.
+void with_other_files_told(const Communicator& comm, const TrainOptions& o, FunctionRef<void()> write);
+
 }  // namespace sar::tools

@@ -10,6 +10,7 @@
 #include "train_graph.hpp"
 #include "train_input.hpp"
 #include "train_log.hpp"
+#include "train_predict.hpp"
 
 #include <sar/config.hpp>
 #include <sar/data.hpp>
@@ -71,7 +72,7 @@ class Steps : NonCopyable {
   virtual void predict() {
     if (o_.predict.empty()) return;
     model().eval();
-    write_predictions();
+    with_other_files_told(comm_, o_, [&] { write_predictions(); });
   }
   /// What predict() has found of groups of the data, for the log; null: nothing.
   [[nodiscard]] virtual nlohmann::ordered_json report() const { return {}; }

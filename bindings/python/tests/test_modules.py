@@ -541,6 +541,31 @@ def test_a_refused_edit_of_a_list_or_a_sequential_changes_nothing():
         assert list(modules.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
 
 
+def test_a_part_keeps_its_place_when_it_is_replaced_or_a_replacement_is_refused():
+    class Net(sar.nn.Sequential):
+        def __init__(self):
+            super().__init__(sar.nn.Linear(2, 2))
+            self.extra = sar.nn.Linear(2, 2)
+            self.register_buffer("scale", [1.0])
+
+    net = Net()
+    names = list(net.state_dict())
+    with pytest.raises(sar.InputError):
+        setattr(net, "0", net)
+    assert list(net.state_dict()) == names
+    net.extra = sar.nn.Linear(2, 2)
+    setattr(net, "0", sar.nn.Linear(2, 2))
+    assert list(net.state_dict()) == names
+    net.append(sar.nn.Linear(2, 2))
+    assert [name for name, _ in net.named_children()] == ["0", "extra", "1"]
+
+    layers = [sar.nn.Linear(2, 2) for _ in range(3)]
+    modules = sar.nn.ModuleList(layers)
+    modules[0], modules[1] = modules[1], modules[0]
+    assert list(modules) == [layers[1], layers[0], layers[2]]
+    assert [part for _, part in modules.named_children()] == list(modules)
+
+
 def test_an_attribute_without_a_setter_is_no_part():
     net = sar.nn.Module()
     for change in (lambda: setattr(net, "training", sar.nn.Linear(1, 1)), lambda: net.register_buffer("training", [1.0])):

@@ -3,6 +3,7 @@
 /// MACE: harmonics and tensor products of e3nn, energies, forces and virials of mace-torch, derivatives by
 /// differences, rotations; for every number of ranks.
 #include "graph/data/dataset_files.hpp"
+#include "graph/test_graphs.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
@@ -557,6 +558,29 @@ TEST_CASE("MACE: constant weights that change have other energies at once") {
   const double after = s.evaluate(constant).energy;
   CHECK(std::abs(after - before) > 1e-3);
   CHECK(std::abs(after - s.evaluate(trained).energy) < (is_double ? 1e-10 : 1e-5) * std::abs(after));
+}
+
+TEST_CASE("MACE: positions on a graph whose halo rows are rounded are refused, whatever is differentiated") {
+  const Communicator world = Communicator::world();
+  const WholeGraph whole = random_graph("atoms", 12, 12, 60, 1);
+  const Books books = test_books(whole, world.size()).front();
+  const Graph graph = shard(world, whole, books, {.halo_format = HaloFormat::bf16});
+  const Tensor x = my_rows(random_tensor({12, 3}, 1), books.dst, world.rank());
+  Generator gen(1);
+  MACEOptions options;
+  options.num_species = 1;
+  options.feats = 4;
+  options.functions.max_l = 1;
+  options.radial_feats = 8;
+  MACE net(options, gen);
+  const RowIds species(Array<Index>(static_cast<std::size_t>(x.num_rows()), 0));
+  for (const bool wanted : {false, true}) {
+    Tape tape;
+    const Variable positions = make_dual(Variable(x, wanted), Variable(Tensor::full(x.shape(), 1)));
+    CHECK(thrown_by_all<InputError>(world, [&] {
+            (void)net.head_energies(graph, species, positions);
+          }).find("positions of atoms on a graph whose halo rows are rounded") != std::string::npos);
+  }
 }
 
 TEST_CASE("MACE: files, more species, wrong descriptions") {

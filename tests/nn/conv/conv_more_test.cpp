@@ -3,6 +3,7 @@
 /// Golden vectors of the convolutions that need no attention, and what the vectors do not show.
 #include "conv_cases.hpp"
 #include "graph/test_graphs.hpp"
+#include "support/rows.hpp"
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
@@ -136,12 +137,33 @@ TEST_CASE("edge_weight_norm: sums to one, by the formula, with gradients") {
         CHECK(relative_error(edge_weight_norm(graph, weight, norm).value(), expected) < tolerance());
         const Graph rounding = shard(world, whole, books, {.halo_format = HaloFormat::bf16});
         CHECK(relative_error(edge_weight_norm(rounding, weight, norm).value(), expected) < tolerance());
+        const auto gradient = [&](const Graph& of) {
+          const Variable w(weight.value(), true);
+          Tape tape;
+          const Variable y = edge_weight_norm(of, w, norm);
+          tape.backward(y, random_values(y.shape(), std::uint64_t{4}));
+          return w.grad();
+        };
+        CHECK(same_bits(gradient(rounding), gradient(graph)));
         GradcheckOptions options;
         options.directions = 2;
         options.sum_over_ranks = [&](double x) { return world.all_reduce(x); };
         CHECK(gradcheck([&](const auto& vars) { return edge_weight_norm(graph, vars[0], norm); }, {weight},
                         options) >= 0);
       }
+}
+
+TEST_CASE("positions of neighbors are not rounded with halo rows") {
+  const Communicator world = Communicator::world();
+  const WholeGraph whole = random_graph("places", 60, 60, 400, 1);
+  const Books books = test_books(whole, world.size()).front();
+  const Variable x =
+      scale_shift(Variable(my_rows(random_values(Shape{60, 3}, 1), books.dst, world.rank())), 100);
+  const std::vector<double> box(3, 100.0);
+  const Graph graph = shard(world, whole, books, {});
+  const Graph rounding = shard(world, whole, books, {.halo_format = HaloFormat::bf16});
+  CHECK(same_bits(relative_positions(rounding, x).value(), relative_positions(graph, x).value()));
+  CHECK(same_bits(minimum_image_shifts(rounding, x, box), minimum_image_shifts(graph, x, box)));
 }
 
 TEST_CASE("GINConv: golden vectors") {

@@ -170,6 +170,14 @@ TEST_CASE("names to ignore, and tensors to leave at their initial values") {
   CHECK(error(conv1, model, {.missing = {"layers.2.*"}}) ==
         "file: no name of the model matches 'layers.2.*', expected one to leave at its initial value");
 
+  // a bias that the file lacks becomes 0, unless the caller ignores one that it has
+  CHECK(first.absent_biases.empty());
+  const auto bare = together({conv1, named("conv2.", {{"lin.weight", {3, 3}}})});
+  CHECK(match(bare, model, {.missing = {"layers.1.bias"}}).absent_biases ==
+        std::vector<std::string>{"layers.1.bias"});
+  CHECK(match(together({conv1, conv2}), model, {.drop = {"conv2.bias"}, .missing = {"layers.1.bias"}})
+            .absent_biases.empty());
+
   // a shape that differs, an additional tensor and a missing one are named alone
   CHECK(
       error(together({conv1, named("conv2.", {{"lin.weight", {2, 3}}, {"bias", {3}}})}), model) ==

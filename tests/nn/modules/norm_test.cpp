@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
+#include "graph/test_graphs.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/modules/norms.hpp>
+#include <sar/nn/train/distributed.hpp>
 
 #include <doctest/doctest.h>
 
@@ -268,6 +271,30 @@ TEST_CASE("in a ReproducibleScope, gradients in evaluation do not depend on the 
   const auto expected = gradients(self, PartitionBook::even(rows, 1));
   for (const PartitionBook& book : row_splits(rows, world.size())) {
     const auto found = gradients(world, book);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(found[i].grad(), expected[i].grad()));
+  }
+}
+
+TEST_CASE("on a reproducible graph, neither do those of a message function") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  constexpr Index nodes = 40, width = 3;
+  const WholeGraph whole = random_graph("norm", nodes, nodes, 300, 3);
+  const auto gradients = [&](const Communicator& comm, const Books& books) {
+    const Graph graph = shard(comm, whole, books, {.edge_chunk = 7, .reproducible = true});
+    const ReproducibleScope scope(comm);
+    DistributedBN1D norm(width, comm);
+    norm.eval();
+    const Variable x(my_rows(random_values(Shape{nodes, width}, 1), books.src, comm.rank()), true);
+    Tape tape;
+    const Variable y =
+        graph.update_all([&](const EdgeBatch& edges) { return norm(edges.src(x)); }, Reduce::sum);
+    tape.backward(y, my_rows(random_values(Shape{nodes, width}, 2), books.dst, comm.rank()));
+    gather_grads(comm, norm, false);
+    return norm.parameters();
+  };
+  const auto expected = gradients(self, test_books(whole, 1).front());
+  for (const Books& books : test_books(whole, world.size())) {
+    const auto found = gradients(world, books);
     for (std::size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(found[i].grad(), expected[i].grad()));
   }
 }

@@ -228,7 +228,8 @@ TEST_CASE("separators: inside quotes they are none, two that could be one are re
   CHECK(read("source,target,\n0,1,\n1,2,\n").data.empty());
   CHECK(read("\tsource\ttarget\n0\t5\t7\n1\t7\t2\n").edges == Edges{{5, 7}, {7, 2}});
   for (const char* text : {"0;1;2,5\n1;2;3,5\n", "0 1 2,5\n1 2 3,5\n", "0::1\n1::2\n", "0 -> 1\n1 -> 2\n",
-                           "0,\t1\n1,\t2\n", "a b x,y\nb c y,z\n", "0\t1,5\n1\t2,5\n"}) {
+                           "0,\t1\n1,\t2\n", "a b x,y\nb c y,z\n", "0\t1,5\n1\t2,5\n",
+                           "id name City, Country\n1 2 Rome, Italy\n2 3 Paris, France\n"}) {
     CAPTURE(text);
     CHECK(has(error(text), "--separator"));
   }
@@ -365,5 +366,8 @@ TEST_CASE("files of a dataset directory with names that other formats know are n
     CHECK(opened(name, {}).empty());
   SourceOptions options;
   options.fields = {{"weight", "weights"}};
+  CHECK(opened("edge_weights", options).empty());
+  options.fields = {};
+  options.edge_weights = false;
   CHECK(opened("edge_weights", options).empty());
 }

@@ -81,12 +81,16 @@ Json object_in(Bytes blob) {
 class SqliteDatabase final : public AseDatabase {
  public:
   explicit SqliteDatabase(const std::string& path) : path_(path) {
-    sqlite3* opened = nullptr;
-    // without locks, which parallel file systems may refuse, and which all ranks would take for each row
-    const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, "unix-none");
-    database_.reset(opened);
-    require<InputError>(opened != nullptr, path, ": out of memory");
-    check(code, SQLITE_OK);
+    // without locks, which parallel file systems may refuse, and which all ranks would take for each row; a
+    // database in WAL mode cannot be opened so
+    for (const char* const vfs : {"unix-none", static_cast<const char*>(nullptr)}) {
+      sqlite3* opened = nullptr;
+      const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, vfs);
+      database_.reset(opened);
+      require<InputError>(opened != nullptr, path, ": out of memory");
+      check(code, SQLITE_OK);
+      if (sqlite3_exec(opened, "PRAGMA schema_version", nullptr, nullptr, nullptr) != SQLITE_CANTOPEN) break;
+    }
     const Index bytes = integer("PRAGMA page_count") * integer("PRAGMA page_size");
     const InputFile file(path, "a database of ASE");
     require<InputError>(file.size() >= bytes, path, ": the file has ", file.size(), " bytes, expected ",

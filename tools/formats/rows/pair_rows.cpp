@@ -62,7 +62,10 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
     numbers.clear();
     words.clear();
     kept.clear();
-    return for_each_row(text, [&](std::string_view line, Index number) {
+    const auto skip = [&](std::string_view comment, Index number) {
+      require_no_row(comment, number, separator, columns, names != nullptr);
+    };
+    const auto take_row = [&](std::string_view line, Index number) {
       Fields fields(line, separator);
       Index column = 0;
       for (; fields.next(); ++column) {
@@ -74,7 +77,8 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
       if (column != columns)
         throw LineError(number, "there are ", column, " fields, expected ", columns,
                         columns == 2 ? ": two nodes" : ": two nodes and an edge type");
-    });
+    };
+    return for_each_row(text, take_row, skip);
   };
   read_lines(comm, path, begin, file.block_bytes, parse, [&](const BlockPlace& place) {
     const Index first = place.first_row;

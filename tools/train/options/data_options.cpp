@@ -99,7 +99,8 @@ void add_data_options(OptionTable& t, TrainOptions& o) {
   t.at("--add-self-loops").as_text([&o] { return concat(o.data.add_self_loops); });
   t.at("--drop-duplicates").for_tasks(one_graph_tasks);
   t.flag(
-      "--ignore-edge-weights", [&o] { o.data.edge_weights = false; }, "edges have no weights");
+      "--ignore-edge-weights", [&o] { o.data.edge_weights = o.source.edge_weights = false; },
+      "edges have no weights");
   t.flag("--normalize-features", o.data.normalize_features,
          "divides each feature row by the sum of its absolute values")
       .for_tasks(one_graph_tasks)

@@ -103,7 +103,7 @@ void add_weight_options(OptionTable& t, TrainOptions& o) {
           "--init-weights: names in the file to ignore, as 'lin.*'; before --strip-prefix")
       .needs("--init-weights");
   t.texts("--missing-weights", o.weight_names.missing, "GLOB ...",
-          "--init-weights: names of the model that keep their initial values")
+          "--init-weights: names of the model that the file may lack")
       .needs("--init-weights");
 }
 

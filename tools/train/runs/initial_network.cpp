@@ -3,6 +3,7 @@
 
 #include "program.hpp"
 #include "train/options/option_table.hpp"
+#include "train/train_checkpoint.hpp"
 
 #include <sar/models.hpp>
 
@@ -62,7 +63,7 @@ void compare_network(const Communicator& comm, const std::string& path, bool is_
   const Metadata file = load_metadata(comm, path);
   const std::string prefix = is_checkpoint ? "extra." : "train.";
   const auto* const network = dynamic_cast<const LayerStack*>(&model);
-  const auto described = file.find(model_key);
+  const auto described = file.find(is_checkpoint ? prefix + network_key : model_key);
   const std::vector<std::string> other =
       network != nullptr && described != file.end()
           ? network->description().differences(ModelDescription::from_json(described->second, path))

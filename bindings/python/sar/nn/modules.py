@@ -53,6 +53,7 @@ class Module(ModuleTree):
     def _take(self, name, value, add):
         """Makes `value` a part by add(name, value) and the attribute; what was there stays if one of them fails."""
         parts = self.__dict__.setdefault("_parts", {})
+        names = list(parts)
         before = parts.pop(name, None)
         if before is not None:
             self._unset(name)
@@ -62,11 +63,19 @@ class Module(ModuleTree):
         except Exception:
             if parts.pop(name, None) is not None:
                 self._unset(name)
-            if isinstance(before, Tensor) and not before.requires_grad:
-                self._add_buffer(name, before)
-            else:
-                self._add(name, before)
+            self._add_again(name, before)
             raise
+        finally:
+            for later in names[names.index(name) + 1:] if before is not None else ():  # a part keeps its place
+                part = parts.pop(later)
+                self._unset(later)
+                self._add_again(later, part)
+
+    def _add_again(self, name, part):
+        if isinstance(part, Tensor) and not part.requires_grad:
+            self._add_buffer(name, part)
+        else:
+            self._add(name, part)
 
     def _add_buffer(self, name, values):
         self._set_buffer(name, values)
@@ -329,11 +338,13 @@ def _set_numbered(owner, modules):
     before = {name: part for name, part in owner.named_children() if name.isdigit()}
 
     def replace(parts):
-        for name, _ in owner.named_children():
-            if name.isdigit():
+        for name, part in owner.named_children():
+            if name.isdigit() and name not in parts:
                 delattr(owner, name)
+        now = dict(owner.named_children())
         for name, part in parts.items():
-            setattr(owner, name, part)
+            if now.get(name) is not part:
+                setattr(owner, name, part)
 
     try:
         replace({str(i): module for i, module in enumerate(modules) if isinstance(module, ModuleBase)})
