@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
-#ifdef __FAST_MATH__
-#error "sar: -ffast-math or -Ofast breaks exact sums and checks for NaN: put -fno-fast-math behind it"
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "sar: -ffast-math, -ffinite-math-only or -Ofast breaks exact sums and checks for NaN: put -fno-fast-math behind it"
 #endif
 
 namespace sar { inline namespace SAR_PRECISION {
