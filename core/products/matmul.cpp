@@ -154,9 +154,8 @@ class PartialSums {
   }
   void add(Index part, const MatrixView& rows) {
     if (out_ == nullptr) return;
-    double* const sums = sums_.data() + part * columns_;
-    if (rows.bfloat16 != nullptr) return add_rows_to(rows.bfloat16, rows.rows, columns_, sums);
-    add_rows_to(rows.data, rows.rows, columns_, sums);
+    const ConstTypedNumbers numbers = rows.bfloat16 != nullptr ? ConstTypedNumbers(rows.bfloat16) : rows.data;
+    add_rows_to(numbers, rows.rows, columns_, sums_.data() + part * columns_);
   }
   void finish() {
     for (Index at = columns_; at < std::ssize(sums_); ++at) sums_[at % columns_] += sums_[at];
