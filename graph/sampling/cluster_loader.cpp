@@ -79,18 +79,9 @@ std::optional<ClusterBatch> ClusterLoader::next() {
 
     const GraphTopology& whole = graph_.topology();
     KeptEdges kept = all_in_edges(*graph_.shards(), rows);
-    const auto is_kept = [&](local_index edge) {
+    kept.keep_if([&](local_index edge) {
       return is_in[static_cast<std::size_t>(cluster_of_[source_of(whole, edge)])] != 0;
-    };
-    Index count = 0;
-    for (Index i = 0; i < std::ssize(rows); ++i) {
-      const Index begin = kept.begin[i], end = kept.begin[i + 1];
-      kept.begin[i] = count;
-      for (Index k = begin; k < end; ++k)
-        if (is_kept(kept.edge[k])) kept.edge[count++] = kept.edge[k];
-    }
-    kept.begin.back() = count;
-    kept.edge.resize(static_cast<std::size_t>(count));
+    });
 
     LayerGraph layer = make_subgraph(*graph_.shards(), rows, kept);
     ClusterBatch batch{.number = batches_->number(),
