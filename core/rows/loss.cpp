@@ -304,59 +304,51 @@ void gradients_of_differences(const Tensor& a, const Tensor& b, Tensor& out, boo
 
 }  // namespace
 
-SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets) {
-  return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
-    part.sum.add(largest - static_cast<double>(x.row(row)[targets[row]]) + log_sum);
-    part.count.add(1);
-  });
-}
-
-void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
-                            bool accumulate) {
-  const Index columns = x.row_size();
-  gradients_of_rows(x, targets, out, accumulate, [&](Index row, const real* exponentials, double sum) {
-    real* to = out.row(row);
-    const auto gradient = [exponentials, factor = static_cast<real>(scale / sum)](auto at) {
-      return at(exponentials) * factor;
-    };
-    if (accumulate) {
-      lanes::write_columns(to, columns, [=](auto at) { return at(to) + gradient(at); });
-    } else {
-      lanes::write_columns(to, columns, gradient);
-    }
-    to[targets[row]] -= scale;
-  });
-}
-
-SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
-                                       const TargetWeights& weights) {
+SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
+                              const TargetWeights* weights) {
   return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
     const real* z = x.row(row);
+    const std::int32_t target = targets[row];
+    if (weights == nullptr) {
+      part.sum.add(largest - static_cast<double>(z[target]) + log_sum);
+      return part.count.add(1);
+    }
     const double whole = largest + log_sum;
-    const auto weight = static_cast<double>(weights.of_class[targets[row]]);
-    const double of_row = weights.row(row);
-    part.sum.add(of_row * weights.kept * weight * (whole - static_cast<double>(z[targets[row]])));
-    if (weights.kept < 1)  // otherwise zeros, also times the loss of a class whose logit is -inf
+    const auto weight = static_cast<double>(weights->of_class[target]);
+    const double of_row = weights->row(row);
+    part.sum.add(of_row * weights->kept * weight * (whole - static_cast<double>(z[target])));
+    if (weights->kept < 1)  // otherwise zeros, also times the loss of a class whose logit is -inf
       part.sum.add(of_row * sum_of<double>(x.row_size(), [&](Index c) {
-                     return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
+                     return static_cast<double>(weights->spread[c]) * (whole - static_cast<double>(z[c]));
                    }));
     part.count.add(of_row * weight);
   });
 }
 
-void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets,
-                                     const TargetWeights& weights, real scale, Tensor& out, bool accumulate) {
+void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+                            bool accumulate, const TargetWeights* weights) {
   double spread = 0;
-  for (const real part : weights.spread) spread += static_cast<double>(part);
+  if (weights != nullptr)
+    for (const real part : weights->spread) spread += static_cast<double>(part);
   gradients_of_rows(x, targets, out, accumulate, [&](Index row, const real* exponentials, double sum) {
-    const double kept = weights.kept * static_cast<double>(weights.of_class[targets[row]]);
-    const auto of_row = static_cast<real>(scale * weights.row(row));
-    write_gradients(out.row(row), x.row_size(), accumulate,
-                    [exponentials, s = weights.spread.data(), of_row,
+    real* to = out.row(row);
+    real& at_target = to[targets[row]];
+    if (weights == nullptr) {
+      add_or_write(to, x.row_size(), accumulate,
+                   [exponentials, factor = static_cast<real>(scale / sum)](auto at) {
+                     return at(exponentials) * factor;
+                   });
+      at_target -= scale;
+      return;
+    }
+    const double kept = weights->kept * static_cast<double>(weights->of_class[targets[row]]);
+    const auto of_row = static_cast<real>(scale * weights->row(row));
+    write_gradients(to, x.row_size(), accumulate,
+                    [exponentials, s = weights->spread.data(), of_row,
                      factor = static_cast<real>(of_row * (kept + spread) / sum)](Index c) {
                       return exponentials[c] * factor - s[c] * of_row;
                     });
-    out.row(row)[targets[row]] -= static_cast<real>(of_row * kept);
+    at_target -= static_cast<real>(of_row * kept);
   });
 }
 
@@ -436,19 +428,13 @@ SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH(SumAndCount, cross_entropy_sum, (const Tensor& x, std::span<const std::int32_t> targets),
-             (x, targets));
+SAR_DISPATCH(SumAndCount, cross_entropy_sum,
+             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights* weights),
+             (x, targets, weights));
 SAR_DISPATCH(void, cross_entropy_backward,
              (const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
-              bool accumulate),
-             (x, targets, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, weighted_cross_entropy_sum,
-             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights& weights),
-             (x, targets, weights));
-SAR_DISPATCH(void, weighted_cross_entropy_backward,
-             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights& weights,
-              real scale, Tensor& out, bool accumulate),
-             (x, targets, weights, scale, out, accumulate));
+              bool accumulate, const TargetWeights* weights),
+             (x, targets, scale, out, accumulate, weights));
 SAR_DISPATCH(SumAndCount, element_loss_sum,
              (const ElementLoss& loss, const Tensor& a, const Tensor& b, std::span<const real> weights),
              (loss, a, b, weights));

@@ -42,18 +42,6 @@ struct SumAndCount {
   ExactSum sum, count;
 };
 
-/// Returns the cross entropy of the rows x_i [n, C] with a target t_i >= 0; rows with a negative target do
-/// not count:
-///
-///     sum_i -log softmax(x_i)[t_i]
-SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets);
-
-/// The gradient of cross_entropy_sum(), 0 in rows with a negative target:
-///
-///     out_ij (+)= scale (softmax(x_i)_j - [j = t_i])
-void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
-                            bool accumulate);
-
 /// Weights of the classes and rows in a cross entropy. The target t of row i stands for the distribution
 ///
 ///     q_ic = a_i (kept w_t [c = t] + spread_c)
@@ -68,17 +56,18 @@ struct TargetWeights {
   }
 };
 
-/// Returns the cross entropy of the rows with a target t_i >= 0, and as `count` the sum of their a_i w_t:
+/// Returns the cross entropy of the rows x_i [n, C] with a target t_i >= 0; rows with a negative target do
+/// not count. With weights `count` is the sum of a_i w_t:
 ///
-///     sum_ic -q_ic log softmax(x_i)_c
-SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
-                                       const TargetWeights& weights);
+///     sum_i -log softmax(x_i)[t_i]          sum_ic -q_ic log softmax(x_i)_c
+SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
+                              const TargetWeights* weights = nullptr);
 
-/// The gradient, 0 in rows with a negative target:
+/// The gradient of cross_entropy_sum(), 0 in rows with a negative target:
 ///
-///     out_ij (+)= scale (sum_c q_ic softmax(x_i)_j - q_ij)
-void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets,
-                                     const TargetWeights& weights, real scale, Tensor& out, bool accumulate);
+///     out_ij (+)= scale (softmax(x_i)_j - [j = t_i])          scale (sum_c q_ic softmax(x_i)_j - q_ij)
+void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+                            bool accumulate, const TargetWeights* weights = nullptr);
 
 /// A loss of the elements a, their targets b and d = a - b, and its derivative by a:
 ///

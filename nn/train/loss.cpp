@@ -100,8 +100,7 @@ class RankCrossEntropy {
     SumAndCount total;
     for_each_block(
         [&](const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights* weights, Index) {
-          const SumAndCount block = weights != nullptr ? weighted_cross_entropy_sum(x, targets, *weights)
-                                                       : cross_entropy_sum(x, targets);
+          const SumAndCount block = cross_entropy_sum(x, targets, weights);
           total.sum.add(block.sum);
           total.count.add(block.count);
         });
@@ -114,10 +113,7 @@ class RankCrossEntropy {
       const bool is_real = out.is_real();
       TypedRows part = out.slice_rows(begin, begin + x.num_rows());
       Tensor gradient = is_real ? part.reals() : Tensor(x.shape());
-      if (weights != nullptr)
-        weighted_cross_entropy_backward(x, targets, *weights, scale, gradient, is_real && accumulate);
-      else
-        cross_entropy_backward(x, targets, scale, gradient, is_real && accumulate);
+      cross_entropy_backward(x, targets, scale, gradient, is_real && accumulate, weights);
       if (!is_real) add_rows(gradient, part, accumulate);
     });
   }

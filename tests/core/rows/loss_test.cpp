@@ -123,8 +123,8 @@ TEST_CASE("sums with weights are exact: rows in another order give the same bits
       std::copy_n(x.row(from), 3, a.row(i));
       a1.data()[i] = x.row(from)[0], b1.data()[i] = t.row(from)[0];
     }
-    const SumAndCount entropy =
-        weighted_cross_entropy_sum(a, c, {.of_class = of_class, .spread = spread, .of_row = w});
+    const TargetWeights of_targets{.of_class = of_class, .spread = spread, .of_row = w};
+    const SumAndCount entropy = cross_entropy_sum(a, c, &of_targets);
     return std::vector<double>{entropy.sum.value(), entropy.count.value(),
                                element_loss_sum({ElementLoss::bce}, a1, b1, w).sum.value(),
                                element_loss_sum({ElementLoss::squared}, a1, b1, w).sum.value(),
