@@ -64,27 +64,28 @@ void fill_empty_parts(const Communicator& comm, int parts, std::span<std::int32_
 }  // namespace
 
 Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
-                                 PartitionMethod wanted, const AssignmentOptions& options) {
+                                 PartitionMethod wanted, const AssignmentOptions& given) {
   return comm.agree([&] {
     CollectiveCall call("assign_nodes");
     call.equal("number of nodes", num_nodes)
         .equal("method", to_string(wanted))
-        .equal("number of parts", options.parts)
-        .equal("seed", options.seed)
-        .equal("balance_edges", options.balance_edges)
-        .equal("passes", options.passes);
-    for (const Index first : options.first_of_type) call.equal("first node of a type", first);
+        .equal("number of parts", given.parts)
+        .equal("seed", given.seed)
+        .equal("balance_edges", given.balance_edges)
+        .equal("passes", given.passes);
+    for (const Index first : given.first_of_type) call.equal("first node of a type", first);
     const CallScope compared(comm, call);
-    check(comm, num_nodes, edges, options);
+    check(comm, num_nodes, edges, given);
+    const std::array<Index, 2> one_type{0, num_nodes};
+    AssignmentOptions options = given;
+    if (options.first_of_type.empty()) options.first_of_type = one_type;
     const PartitionMethod method = chosen_method(wanted, comm.all_reduce(std::ssize(edges.src)));
     const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
     const Index begin = slices.begin(comm.rank());
     const Index num_mine = slices.num_nodes(comm.rank());
     Array<std::int32_t> part_of;
 
-    const std::array<Index, 2> one_type{0, num_nodes};
-    const std::span<const Index> types =
-        options.first_of_type.empty() ? std::span<const Index>(one_type) : options.first_of_type;
+    const std::span<const Index> types = options.first_of_type;
     const auto by_formula = [&](const auto& partition_of) {
       part_of.resize(num_mine);
       for (std::size_t t = 0; t + 1 < types.size(); ++t) {
