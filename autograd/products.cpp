@@ -226,10 +226,11 @@ auto linear_backward(const Variable& x, const Variable& weight, const Variable& 
   };
 }
 
-/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out]; dense rows of this type, with the
-/// numbers that rows of type_of_results() have.
+/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out]; dense rows of the wanted type,
+/// with the numbers that rows of type_of_results() have.
 Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in,
-                      NumberType type = type_of_results()) {
+                      std::optional<NumberType> wanted = {}) {
+  const NumberType type = wanted.value_or(type_of_results());
   check_linear(x, weight, bias, out_in);
   const Shape& w = weight.shape();
   const Index in = out_in ? w[1] : w[0], out = out_in ? w[0] : w[1];
@@ -278,11 +279,7 @@ Variable matmul(Variable a, Variable b) {
   });
 }
 
-Variable linear(Variable x, Variable weight, Variable bias) {
-  return linear_layer(std::move(x), std::move(weight), std::move(bias), true);
-}
-
-Variable linear(Variable x, Variable weight, Variable bias, NumberType type) {
+Variable linear(Variable x, Variable weight, Variable bias, std::optional<NumberType> type) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), true, type);
 }
 
@@ -303,11 +300,7 @@ Variable recomputed_linear(Variable x, Variable weight, Variable bias, const Sha
       });
 }
 
-Variable affine(Variable x, Variable weight, Variable bias) {
-  return linear_layer(std::move(x), std::move(weight), std::move(bias), false);
-}
-
-Variable affine(Variable x, Variable weight, Variable bias, NumberType type) {
+Variable affine(Variable x, Variable weight, Variable bias, std::optional<NumberType> type) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), false, type);
 }
 
