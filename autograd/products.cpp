@@ -62,7 +62,7 @@ Variable sparse_linear(std::shared_ptr<const SparseMatrix> x, const Variable& we
                        bool out_in) {
   const Tensor w = by_inputs(weight.value(), out_in);
   Tensor y({x->num_rows(), w.row_size()});
-  bias.defined() ? sparse_matmul(*x, w, bias.value(), y) : sparse_matmul(*x, w, y);
+  sparse_matmul(*x, w, y, {.bias = bias.value()});
   if (!recording({&weight, &bias})) return y;
   return record(std::move(y), [x = std::move(x), dw = weight.gradient(), db = bias.gradient(), out_in,
                                sums = rank_sums()](const Tensor& grad) {
@@ -82,7 +82,7 @@ Variable add_sparse_linear(Variable base, std::shared_ptr<const SparseMatrix> x,
   const GradientPtr dbase = base.gradient();
   Tensor y = take_value(base);
   if (!y.unique()) y = y.clone();
-  sparse_matmul(*x, by_inputs(weight.value(), true), y, true);
+  sparse_matmul(*x, by_inputs(weight.value(), true), y, {.accumulate = true});
   if (!recorded) return y;
   return record(std::move(y),
                 [x = std::move(x), dbase, dw = weight.gradient(), sums = rank_sums()](Tensor grad) {
@@ -109,10 +109,8 @@ RowOperand row_operand(const Variable& x) {
 /// y = x weight^T + bias (out_in) or x weight + bias; `bias` may be undefined.
 void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bias, bool out_in,
                    const TypedRows& y) {
-  if (bias.defined())
-    out_in ? matmul_nt(x, weight, bias.value(), y) : matmul(x, weight, bias.value(), y);
-  else
-    out_in ? matmul_nt(x, weight, y) : matmul(x, weight, y);
+  const Addend addend{.bias = bias.value()};
+  out_in ? matmul_nt(x, weight, y, addend) : matmul(x, weight, y, addend);
 }
 
 /// x weight^T + bias, computed as a whole; compute() is for few rows, as it packs the weight.
@@ -165,7 +163,8 @@ class OverwrittenRows : public DeferredRows {
 /// and types are equal, it has no other handle and `to` is still undefined.
 void pass_product(Gradient& to, TypedRows grad, const Tensor& weight, bool out_in) {
   const auto product = [&](const RowOperand& g, const TypedRows& out, bool accumulate) {
-    out_in ? matmul(g, weight, out, accumulate) : matmul_nt(g, weight, out, accumulate);
+    const Addend addend{.accumulate = accumulate};
+    out_in ? matmul(g, weight, out, addend) : matmul_nt(g, weight, out, addend);
   };
   if (!grad.unique() || grad.shape() != to.shape() || grad.type() != to.type() || to.defined())
     return to.add_rows(
@@ -227,10 +226,11 @@ auto linear_backward(const Variable& x, const Variable& weight, const Variable& 
   };
 }
 
-/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out]; dense rows of this type, with the
-/// numbers that rows of type_of_results() have.
+/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out]; dense rows of the wanted type,
+/// with the numbers that rows of type_of_results() have.
 Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in,
-                      NumberType type = type_of_results()) {
+                      std::optional<NumberType> wanted = {}) {
+  const NumberType type = wanted.value_or(type_of_results());
   check_linear(x, weight, bias, out_in);
   const Shape& w = weight.shape();
   const Index in = out_in ? w[1] : w[0], out = out_in ? w[0] : w[1];
@@ -270,7 +270,8 @@ Variable matmul(Variable a, Variable b) {
                                kept_a = b.requires_grad() ? a.value() : Tensor(),
                                kept_b = a.requires_grad() ? b.value() : Tensor()](const Tensor& grad) {
     if (da != nullptr)
-      da->add([&](Tensor& sum, bool accumulate) { matmul_nt(grad, kept_b, sum, accumulate); });
+      da->add(
+          [&](Tensor& sum, bool accumulate) { matmul_nt(grad, kept_b, sum, {.accumulate = accumulate}); });
     if (db != nullptr && sums != nullptr)
       add_row_products(*sums, db, nullptr, kept_a, grad, false);
     else if (db != nullptr)
@@ -278,11 +279,7 @@ Variable matmul(Variable a, Variable b) {
   });
 }
 
-Variable linear(Variable x, Variable weight, Variable bias) {
-  return linear_layer(std::move(x), std::move(weight), std::move(bias), true);
-}
-
-Variable linear(Variable x, Variable weight, Variable bias, NumberType type) {
+Variable linear(Variable x, Variable weight, Variable bias, std::optional<NumberType> type) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), true, type);
 }
 
@@ -303,11 +300,7 @@ Variable recomputed_linear(Variable x, Variable weight, Variable bias, const Sha
       });
 }
 
-Variable affine(Variable x, Variable weight, Variable bias) {
-  return linear_layer(std::move(x), std::move(weight), std::move(bias), false);
-}
-
-Variable affine(Variable x, Variable weight, Variable bias, NumberType type) {
+Variable affine(Variable x, Variable weight, Variable bias, std::optional<NumberType> type) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), false, type);
 }
 
@@ -322,7 +315,7 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   const bool recorded = recording({&base, &x, &weight});
   TypedRows y = base.take_rows();
   if (!y.unique()) y = y.clone();
-  matmul_nt(row_operand(x), weight.value(), y, true);
+  matmul_nt(row_operand(x), weight.value(), y, {.accumulate = true});
   if (!recorded) return y;
   return record(std::move(y), [kept_x = weight.requires_grad() ? x.detach() : Variable(),
                                kept_w = x.requires_grad() ? weight.value() : Tensor(),
@@ -333,7 +326,8 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
     else if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) { matmul_tn(grad, row_operand(kept_x), sum, accumulate); });
     if (dx != nullptr)
-      dx->add_rows([&](TypedRows& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });
+      dx->add_rows(
+          [&](TypedRows& sum, bool accumulate) { matmul(grad, kept_w, sum, {.accumulate = accumulate}); });
     if (dbase != nullptr) dbase->add(std::move(grad));
   });
 }

@@ -7,6 +7,7 @@
 
 #include <sar/autograd/variable.hpp>
 
+#include <optional>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -15,13 +16,9 @@ namespace sar { inline namespace SAR_PRECISION {
 Variable matmul(Variable a, Variable b);
 
 /// Returns x W^T + b like torch.nn.Linear: x [..., in], weight [out, in], bias [out] or undefined; result
-/// [..., out]. Keeps x if the weight requires a gradient, and the weight if x does.
-Variable linear(Variable x, Variable weight, Variable bias = {});
-
-/// The same numbers in rows of this type, for dense x: for a term that sums are added to
-/// (StartedSum::base_type()).
-Variable linear(Variable x, Variable weight, Variable bias, NumberType type);
-Variable affine(Variable x, Variable weight, Variable bias, NumberType type);
+/// [..., out]. Keeps x if the weight requires a gradient, and the weight if x does. With a type, the same
+/// numbers in rows of it, for dense x: for a term that sums are added to (StartedSum::base_type()).
+Variable linear(Variable x, Variable weight, Variable bias = {}, std::optional<NumberType> type = {});
 
 /// Returns linear(x, weight, bias) for x [n, in] as rows of `shape`, n times out numbers, that are computed
 /// when they are read and again after DeferredRows::release(). For rows that an operation reads in its
@@ -29,7 +26,7 @@ Variable affine(Variable x, Variable weight, Variable bias, NumberType type);
 Variable recomputed_linear(Variable x, Variable weight, Variable bias, const Shape& shape);
 
 /// Returns x W + b for weight [in, out], the layout of DGL's GraphConv; otherwise like linear().
-Variable affine(Variable x, Variable weight, Variable bias = {});
+Variable affine(Variable x, Variable weight, Variable bias = {}, std::optional<NumberType> type = {});
 
 /// Returns base + x W^T for base [n, out], x [n, in], weight W [out, in]; in the memory of `base` if no other
 /// handle refers to it. Keeps x if the weight requires a gradient, and the weight if x does.

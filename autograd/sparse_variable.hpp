@@ -17,6 +17,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// Returns the sparse rows of `x`; null if it has none. For authors of operations.
+[[nodiscard]] std::shared_ptr<const SparseMatrix> sparse_matrix(const Variable& x);
+
+/// Local. Concatenates sparse rows of one width. Throws ShapeError for other widths.
+[[nodiscard]] Variable concat_sparse(std::span<const std::shared_ptr<const SparseMatrix>> parts);
+
 /// Local. Returns a constant [n, num_columns] from its rows in compressed form (CSR, as SciPy's indptr,
 /// indices and data): row i has values[k] in column columns[k] for k = row_offsets[i] .. row_offsets[i + 1]
 /// - 1, and 0 elsewhere. The numbers are copied, offsets and columns of 32 or 64 bits, values of either
@@ -34,20 +40,6 @@ requires(
     std::integral<std::ranges::range_value_t<Offsets>>&& std::integral<std::ranges::range_value_t<Columns>>&&
         std::floating_point<std::ranges::range_value_t<Values>>) [[nodiscard]] Variable
     sparse_variable(Index num_columns, const Offsets& row_offsets, const Columns& columns,
-                    const Values& values);
-
-/// Returns the sparse rows of `x`; null if it has none. For authors of operations.
-[[nodiscard]] std::shared_ptr<const SparseMatrix> sparse_matrix(const Variable& x);
-
-/// Local. Concatenates sparse rows of one width. Throws ShapeError for other widths.
-[[nodiscard]] Variable concat_sparse(std::span<const std::shared_ptr<const SparseMatrix>> parts);
-
-template <std::ranges::contiguous_range Offsets, std::ranges::contiguous_range Columns,
-          std::ranges::contiguous_range Values>
-requires(
-    std::integral<std::ranges::range_value_t<Offsets>>&& std::integral<std::ranges::range_value_t<Columns>>&&
-        std::floating_point<std::ranges::range_value_t<Values>>) Variable
-    sparse_variable(Index num_columns, const Offsets& row_offsets, const Columns& columns,
                     const Values& values) {
   Array<std::int32_t> narrow(std::ranges::size(columns));
   std::ranges::transform(columns, narrow.begin(), [&](auto column) {
@@ -61,5 +53,4 @@ requires(
       num_columns, Array<Index>(std::ranges::begin(row_offsets), std::ranges::end(row_offsets)),
       std::move(narrow), std::move(converted)));
 }
-
 }}  // namespace sar

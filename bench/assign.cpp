@@ -7,7 +7,7 @@
 
 #include <sar/comm/environment.hpp>
 #include <sar/graph/data/generators.hpp>
-#include <sar/graph/partition/assignment.hpp>
+#include <sar/graph/partition/partition.hpp>
 
 #include <cstdlib>
 #include <span>

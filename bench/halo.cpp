@@ -99,7 +99,8 @@ void run(const Communicator& comm, Index rows, Index width) {
     const auto int8 =
         make_int8_format(width, {.key = Random({.seed = 2}).key(), .owned_ids = {ids.data(), ids.size()}});
     for (const Format& format :
-         {Format{"", wire_format<real>()}, Format{"_bf16", bfloat16_format()}, Format{"_int8", int8}}) {
+         {Format{"", stored_format(NumberType::reals)}, Format{"_bf16", stored_format(NumberType::bfloat16)},
+          Format{"_int8", int8}}) {
       const auto [plain, fetched, pushed] =
           best_seconds(repetitions, together([&] { plain_messages(comm, rounds, halo, received); }),
                        together([&] { fetch(comm, rounds, owned, format.wire); }),

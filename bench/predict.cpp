@@ -216,8 +216,8 @@ class PlainSage {
   void run(const Layer& layer, Tensor& rows, const Tensor& own, Tensor& out, bool exchanges) {
     if (exchanges) plain_.exchange(rows);
     plain_.mean(rows, sums_);
-    matmul_nt(own, layer.self, layer.bias, out);
-    matmul_nt(sums_, layer.neigh, out, true);
+    matmul_nt(own, layer.self, out, {.bias = layer.bias});
+    matmul_nt(sums_, layer.neigh, out, {.accumulate = true});
   }
   const Plain& plain_;
   Tensor x_, h_, sums_;
@@ -246,26 +246,26 @@ class PlainMesh {
     }
   }
   void operator()(const Tensor& x, const Tensor& edges, Tensor& out, bool exchanges) {
-    matmul_nt(x, node_encoder_.weight[0], node_encoder_.bias[0], a_);
+    matmul_nt(x, node_encoder_.weight[0], a_, {.bias = node_encoder_.bias[0]});
     node_encoder_.rest(a_, b_, h_);
-    matmul_nt(edges, edge_encoder_.weight[0], edge_encoder_.bias[0], c_);
+    matmul_nt(edges, edge_encoder_.weight[0], c_, {.bias = edge_encoder_.bias[0]});
     edge_encoder_.rest(c_, d_, e_);
     for (const Block& block : blocks_) {
       Tensor own = plain_.own(from_);
       matmul_nt(h_, block.from, own);
-      matmul_nt(h_, block.to, block.edge.bias[0], to_);
+      matmul_nt(h_, block.to, to_, {.bias = block.edge.bias[0]});
       if (exchanges) plain_.exchange(from_);
       plain_.gather_ends(from_, to_, c_);
-      matmul_nt(e_, block.of_edge, c_, true);
+      matmul_nt(e_, block.of_edge, c_, {.accumulate = true});
       block.edge.rest(c_, d_, d_);
       binary(BinaryOp::add, e_, d_, e_);
       plain_.sum_of_edges(e_, to_);
-      matmul_nt(h_, block.of_node, block.node.bias[0], a_);
-      matmul_nt(to_, block.of_sum, a_, true);
+      matmul_nt(h_, block.of_node, a_, {.bias = block.node.bias[0]});
+      matmul_nt(to_, block.of_sum, a_, {.accumulate = true});
       block.node.rest(a_, b_, b_);
       binary(BinaryOp::add, h_, b_, h_);
     }
-    matmul_nt(h_, decoder_.weight[0], decoder_.bias[0], a_);
+    matmul_nt(h_, decoder_.weight[0], a_, {.bias = decoder_.bias[0]});
     decoder_.rest(a_, b_, out);
   }
 
@@ -283,10 +283,10 @@ class PlainMesh {
     /// What follows the first product, which is in `a`; `b` for the hidden rows. `out` may be b.
     void rest(Tensor& a, Tensor& b, Tensor& out) const {
       unary(Unary::relu, a, a);
-      matmul_nt(a, weight[1], bias[1], b);
+      matmul_nt(a, weight[1], b, {.bias = bias[1]});
       unary(Unary::relu, b, b);
       Tensor& last = norm_weight.defined() ? a : out;
-      matmul_nt(b, weight[2], bias[2], last);
+      matmul_nt(b, weight[2], last, {.bias = bias[2]});
       if (norm_weight.defined()) layer_norm(a, norm_weight, norm_bias, 1e-5, out);
     }
     std::vector<Tensor> weight, bias;

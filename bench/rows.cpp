@@ -84,10 +84,10 @@ void losses(const Tensor& x, const Tensor& g, Tensor& out) {
   for (Index i = 0; i < x.num_rows(); ++i) targets[i] = static_cast<std::int32_t>(i % x.row_size());
   compare("cross_entropy", x, 1, [&] { (void)cross_entropy_sum(x, targets); });
   compare("cross_entropy_backward", x, 1, [&] { cross_entropy_backward(x, targets, 1, out, false); });
-  compare("bce", x, 2, [&] { (void)bce_sum(x, g); });
-  compare("bce_backward", x, 2, [&] { bce_backward(x, g, 1, out, false); });
-  compare("mse", x, 2, [&] { (void)squared_error_sum(x, g); });
-  compare("mse_backward", x, 2, [&] { squared_error_backward(x, g, 1, out, false); });
+  compare("bce", x, 2, [&] { (void)element_loss_sum({ElementLoss::bce}, x, g); });
+  compare("bce_backward", x, 2, [&] { element_loss_backward({ElementLoss::bce}, x, g, 1, out, false); });
+  compare("mse", x, 2, [&] { (void)element_loss_sum({ElementLoss::squared}, x, g); });
+  compare("mse_backward", x, 2, [&] { element_loss_backward({ElementLoss::squared}, x, g, 1, out, false); });
 }
 
 void run(Index rows, Index width) {

@@ -31,8 +31,8 @@ enum class HaloStart { now, later };
 /// `sum`, or move it to other memory; the order of all additions is fixed.
 class HaloPush : NonCopyable {
  public:
-  /// `rows`: the shape of `sum`. Rows of exact sums are added to such rows, and travel as
-  /// exact_sum_format(), which must be the format of the plan. All others are added to reals. Buffers: at
+  /// `rows`: the shape of `sum`. Rows of exact sums are added to such rows, and travel as they
+  /// are stored: stored_format() must be the format of the plan. All others are added to reals. Buffers: at
   /// most `depth` outgoing and `depth` incoming stages, besides the one that the caller is filling; more only
   /// if more of this rank's rows than one stage belong to the same stage of their readers.
   HaloPush(const Communicator& comm, const Shape& rows, HaloPlan plan, HaloStart start = HaloStart::now,

@@ -69,7 +69,7 @@ struct HaloPlan {
 /// Returns a plan with stages of `stage_rows` rows; 0: one stage of all rows. All ranks must pass the same
 /// values.
 HaloPlan plan_halo(HaloRounds rounds, Index stage_rows = 0, int depth = 1,
-                   WireFormatPtr wire = wire_format<real>());
+                   WireFormatPtr wire = stored_format(NumberType::reals));
 
 /// Throws ShapeError if the rounds contain rows that a tensor of shape `owned` does not have.
 void check_rounds(const std::vector<HaloRound>& rounds, const Shape& owned);

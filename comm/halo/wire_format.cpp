@@ -32,29 +32,16 @@ void for_each_row(Index row_size, Index begin, Index end, const Work& work) {
   }
 }
 
-template <class To, class From>
-inline To converted(From x) {
-  if constexpr (std::is_same_v<To, Bfloat16>) {
-    To rounded;
-    lanes::set_number(rounded, static_cast<real>(x));
-    return rounded;
-  } else if constexpr (std::is_same_v<From, Bfloat16>) {
-    return static_cast<To>(lanes::number(x));
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
 /// Values [begin, end) of M = combined(M, packed Values); M has rows `rows` of those from `first_row` on.
-template <class Value, class Number, class Combined>
-void combine_rows(Number* first_row, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+template <class Value, class Combined>
+void combine_rows(real* first_row, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
                   const std::byte* packed, const Combined& combined) {
   const auto* values = reinterpret_cast<const Value*>(packed);
   for_each_row(row_size, begin, end, [&](Index i, Index column, Index length) {
     prefetch_later_row(first_row, row_size, rows, i);
-    Number* __restrict to = first_row + rows[i] * row_size + column;
+    real* __restrict to = first_row + rows[i] * row_size + column;
     const Value* __restrict from = values;
-    for (Index j = 0; j < length; ++j) to[j] = combined(to[j], converted<Number>(from[j]));
+    for (Index j = 0; j < length; ++j) to[j] = combined(to[j], lanes::number(from[j]));
     values += length;
   });
 }
@@ -111,7 +98,7 @@ class ValuesAs : public WireFormat {
       return std::copy_n(from, n, to);
     } else {
       SAR_INDEPENDENT_ITERATIONS
-      for (Index i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
+      for (Index i = 0; i < n; ++i) lanes::set_number(to[i], lanes::number(from[i]));
       return to + n;
     }
   }
@@ -142,18 +129,16 @@ WireFormatPtr the_format() {
 
 }  // namespace
 
-WireFormatPtr float_format() {
-  return the_format<ValuesAs<float>>();
-}
-WireFormatPtr double_format() {
-  return the_format<ValuesAs<double>>();
-}
-WireFormatPtr bfloat16_format() {
-  return the_format<ValuesAs<Bfloat16>>();
-}
-
-WireFormatPtr exact_sum_format() {
-  return the_format<StoredExactSums>();
+WireFormatPtr stored_format(NumberType type) {
+  switch (type) {
+    case NumberType::reals:
+      return the_format<ValuesAs<real>>();
+    case NumberType::bfloat16:
+      return the_format<ValuesAs<Bfloat16>>();
+    case NumberType::exact_sums:
+      return the_format<StoredExactSums>();
+  }
+  return nullptr;
 }
 
 void add_exact_sums(ExactSum* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
@@ -168,10 +153,7 @@ void add_exact_sums(ExactSum* sums, Index row_size, const Array<std::int32_t>& r
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH(WireFormatPtr, float_format, (), ());
-SAR_DISPATCH(WireFormatPtr, double_format, (), ());
-SAR_DISPATCH(WireFormatPtr, bfloat16_format, (), ());
-SAR_DISPATCH(WireFormatPtr, exact_sum_format, (), ());
+SAR_DISPATCH(WireFormatPtr, stored_format, (NumberType type), (type));
 SAR_DISPATCH(void, add_exact_sums,
              (ExactSum * sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
               const std::byte* packed),
@@ -181,19 +163,12 @@ SAR_DISPATCH(void, add_exact_sums,
 
 namespace sar { inline namespace SAR_PRECISION {
 
-template <class Value>
-WireFormatPtr wire_format() {
-  return std::is_same_v<Value, float> ? float_format() : double_format();
-}
-template WireFormatPtr wire_format<float>();
-template WireFormatPtr wire_format<double>();
-
 WireFormatPtr make_wire_format(HaloFormat format, Index row_size, const RowDraws& draws) {
   switch (format) {
     case HaloFormat::exact:
-      return wire_format<real>();
+      return stored_format(NumberType::reals);
     case HaloFormat::bf16:
-      return bfloat16_format();
+      return stored_format(NumberType::bfloat16);
     case HaloFormat::int8:
       return make_int8_format(row_size, draws);
   }

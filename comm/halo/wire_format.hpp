@@ -51,22 +51,15 @@ class WireFormat {
 
 using WireFormatPtr = std::shared_ptr<const WireFormat>;
 
-/// Returns the format of Value: float or double. wire_format<real>() sends values as stored.
-template <class Value>
-WireFormatPtr wire_format();
-
-/// Returns the format of rows of exact sums, 16 bytes a number. They are only sent as stored, and added by
-/// add_exact_sums().
-WireFormatPtr exact_sum_format();
+/// Returns the format of rows that are sent as they are stored: HaloFormat::exact of reals; HaloFormat::bf16
+/// of bfloat16, to which reals are rounded (a `double` to float first); of exact sums 16 bytes a number,
+/// which only add_exact_sums() adds.
+WireFormatPtr stored_format(NumberType type);
 
 /// Adds rows of exact sums to such rows: values [begin, end) of M = M + packed, for M as in WireFormat with
 /// rows of `row_size` sums.
 void add_exact_sums(ExactSum* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
                     const std::byte* packed);
-
-/// Returns HaloFormat::bf16, which is also the format of rows stored in bfloat16. A `double` is rounded to
-/// float first.
-WireFormatPtr bfloat16_format();
 
 /// The random words that round a row: those of Random for `key` and the row's id.
 struct RowDraws {

@@ -38,8 +38,7 @@ Index DataArray::row_size() const noexcept {
 }
 
 Tensor DataArray::to_tensor() const {
-  std::vector<Index> extents{num_rows};
-  extents.insert(extents.end(), row_shape.begin(), row_shape.end());
+  const std::vector<Index> extents = shape_of_rows(num_rows, row_shape);
   Tensor tensor{Shape(std::span<const Index>(extents))};
   const Index size = row_size();
   parallel_for(num_rows, std::max<Index>(1, (1 << 14) / std::max<Index>(size, 1)),

@@ -18,7 +18,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -113,22 +112,13 @@ bool is_of_torch(std::uint64_t first_bytes) {
   return (four == 0x04034b50 && first_bytes > max_header_bytes) || four == 0x0a8a0280;
 }
 
-/// Returns a JSON number as an index; nullopt unless it is a nonnegative integer that fits.
-std::optional<Index> to_index(const Json& value) {
-  if (!value.is_number_unsigned()) return std::nullopt;
-  const auto number = value.get<std::uint64_t>();
-  if (number > static_cast<std::uint64_t>(std::numeric_limits<Index>::max())) return std::nullopt;
-  return static_cast<Index>(number);
-}
-
 std::vector<Index> to_indices(const Json& value, const std::string& where) {
   require<InputError>(value.is_array(), where, " is ", value.type_name(), ", expected an array");
   std::vector<Index> numbers;
   for (const Json& element : value) {
-    const std::optional<Index> number = to_index(element);
-    require<InputError>(number.has_value(), where,
-                        " has an element that is not an integer from 0 to below 2^63");
-    numbers.push_back(*number);
+    require<InputError>(element.is_number_unsigned() && std::in_range<Index>(element.get<std::uint64_t>()),
+                        where, " has an element that is not an integer from 0 to below 2^63");
+    numbers.push_back(element.get<Index>());
   }
   return numbers;
 }

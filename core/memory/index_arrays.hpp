@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Consecutive numbers, sets of numbers, a sort by digits, and index arrays that are computed at their first
-/// use.
+/// Consecutive numbers, sets of numbers, sorts by digits and by keys, and index arrays that are computed at
+/// their first use.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
@@ -46,6 +46,30 @@ void sort_by_digits(Array<T>& items, Index largest, const Key& key) {
     for (const T item : items) other[first[digit(item)]++] = item;
     items.swap(other);
   }
+}
+
+/// Items by key: those of key k are items[begin[k]], ..., items[begin[k + 1] - 1].
+template <class T>
+struct Grouped {
+  Array<Index> begin;
+  Array<T> items;
+
+  [[nodiscard]] std::span<const T> of(Index k) const {
+    return std::span(items).subspan(begin[k], begin[k + 1] - begin[k]);
+  }
+};
+
+/// Returns the items grouped by key(item), from 0 to keys - 1; equal keys keep their order. A counting sort.
+template <class Items, class Key>
+auto grouped(const Items& items, Index keys, const Key& key) {
+  Grouped<std::decay_t<decltype(*items.begin())>> groups;
+  groups.begin.assign(keys + 2, 0);
+  for (const auto item : items) ++groups.begin[Index{key(item)} + 2];
+  std::partial_sum(groups.begin.begin(), groups.begin.end(), groups.begin.begin());
+  groups.items.resize(items.size());
+  for (const auto item : items) groups.items[groups.begin[Index{key(item)} + 1]++] = item;
+  groups.begin.pop_back();  // begin[k + 1] moved from the start of key k to its end
+  return groups;
 }
 
 // Sets of numbers: IndexSet, a bitmap of [0, n), and DistinctIds, whose memory depends on its members.

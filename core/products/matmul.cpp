@@ -51,25 +51,19 @@ void check(bool fits, const char* formula, const RowOperand& a, const RowOperand
                       out);
 }
 
-/// What is added to a product: a bias for each row, or the result itself.
-struct Addend {
-  const Tensor* bias = nullptr;
-  bool accumulate = false;
-};
-
 /// out = addend + a b. Blocks of rows run in parallel.
 void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, TypedRows& out,
                 const Addend& addend) {
-  const Tensor* const bias = addend.bias;
-  require<ShapeError>(bias == nullptr || bias->shape() == Shape{out.row_size()}, formula, ": bias has shape ",
-                      bias == nullptr ? Shape() : bias->shape(), ", out ", out.shape());
+  const Tensor& bias = addend.bias;
+  require<ShapeError>(!bias.defined() || bias.shape() == Shape{out.row_size()}, formula, ": bias has shape ",
+                      bias.shape(), ", out ", out.shape());
   if (out.size() == 0) return;
   const ProductMethod method = product_method(out.is_bfloat16());
   const bool widens = a.is_bfloat16() && method.precision != MatmulPrecision::medium;
   RightOperand right(method);
   right.pack(b);
   const Index width = b.cols;
-  const real* const added = bias != nullptr ? bias->data() : nullptr;
+  const real* const added = bias.defined() ? bias.data() : nullptr;
   const auto multiply = [&](const MatrixView& rows, Index first, const ReadAhead& ahead) {
     if (out.is_bfloat16())
       return right.multiply(
@@ -92,23 +86,6 @@ void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, T
                a.is_deferred() || widens ? next_rows(stop, stop - i) : ReadAhead{});
     }
   });
-}
-
-constexpr const char* matmul_formula = "out [n, m] = a [n, k] b [k, m]";
-constexpr const char* matmul_nt_formula = "out [n, m] = a [n, k] (b [m, k])^T";
-
-void matmul(const RowOperand& a, const Tensor& b, TypedRows& out, const Addend& addend) {
-  const TraceScope scope("matmul", TraceKind::compute);
-  check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
-        matmul_formula, a, b, out.shape());
-  row_blocks(matmul_formula, a, view(b), out, addend);
-}
-
-void matmul_nt(const RowOperand& a, const Tensor& b, TypedRows& out, const Addend& addend) {
-  const TraceScope scope("matmul_nt", TraceKind::compute);
-  check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
-        matmul_nt_formula, a, b, out.shape());
-  row_blocks(matmul_nt_formula, a, view(b).transposed(), out, addend);
 }
 
 /// How the sum over n rows of a^T b is divided: `parts` sums of `part_rows` rows, each computed in `tiles`
@@ -154,9 +131,8 @@ class PartialSums {
   }
   void add(Index part, const MatrixView& rows) {
     if (out_ == nullptr) return;
-    double* const sums = sums_.data() + part * columns_;
-    if (rows.bfloat16 != nullptr) return add_rows_to(rows.bfloat16, rows.rows, columns_, sums);
-    add_rows_to(rows.data, rows.rows, columns_, sums);
+    const ConstTypedNumbers numbers = rows.bfloat16 != nullptr ? ConstTypedNumbers(rows.bfloat16) : rows.data;
+    add_rows_to(numbers, rows.rows, columns_, sums_.data() + part * columns_);
   }
   void finish() {
     for (Index at = columns_; at < std::ssize(sums_); ++at) sums_[at % columns_] += sums_[at];
@@ -203,20 +179,20 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
 
 }  // namespace
 
-void matmul(const RowOperand& a, const Tensor& b, TypedRows out, bool accumulate) {
-  matmul(a, b, out, Addend{.accumulate = accumulate});
+void matmul(const RowOperand& a, const Tensor& b, TypedRows out, const Addend& addend) {
+  const TraceScope scope("matmul", TraceKind::compute);
+  const char* const formula = "out [n, m] = a [n, k] b [k, m]";
+  check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
+        formula, a, b, out.shape());
+  row_blocks(formula, a, view(b), out, addend);
 }
 
-void matmul(const RowOperand& a, const Tensor& b, const Tensor& bias, TypedRows out) {
-  matmul(a, b, out, Addend{.bias = &bias});
-}
-
-void matmul_nt(const RowOperand& a, const Tensor& b, TypedRows out, bool accumulate) {
-  matmul_nt(a, b, out, Addend{.accumulate = accumulate});
-}
-
-void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, TypedRows out) {
-  matmul_nt(a, b, out, Addend{.bias = &bias});
+void matmul_nt(const RowOperand& a, const Tensor& b, TypedRows out, const Addend& addend) {
+  const TraceScope scope("matmul_nt", TraceKind::compute);
+  const char* const formula = "out [n, m] = a [n, k] (b [m, k])^T";
+  check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
+        formula, a, b, out.shape());
+  row_blocks(formula, a, view(b).transposed(), out, addend);
 }
 
 void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accumulate,

@@ -9,7 +9,6 @@
 // depend on that of the threads. Ranges of about equal work come from a sample of the stored columns.
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/products/matmul.hpp>
 #include <sar/core/products/sparse_product.hpp>
 #include <sar/core/rows/row_access.hpp>
 #include <sar/core/simd/loop_hints.hpp>
@@ -21,6 +20,7 @@
 #include <bit>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -123,19 +123,6 @@ void check(bool fits, const char* formula, const SparseMatrix& x, const Tensor& 
                       x.shape(), ", b ", b.shape(), ", out ", out.shape());
 }
 
-void multiply(const SparseMatrix& x, const Tensor& b, const real* start, Index stride, Tensor& out) {
-  const TraceScope scope("sparse_matmul", TraceKind::compute);
-  check(x.num_columns() == b.num_rows() && out.shape() == Shape{x.num_rows(), b.row_size()},
-        "out [n, m] = x [n, k] b [k, m]", x, b, out);
-  const auto work_before = [&](Index i) { return x.row_offsets()[i] + i; };
-  const Index grain = std::max<Index>(task_operations / std::max<Index>(b.row_size(), 1), 1);
-  for_blocks_of_work(x.num_rows(), x.num_stored() + x.num_rows(), grain, work_before,
-                     [&](Index first, Index last) {
-                       sum_sparse_rows(x, first, last, b, start, stride, out);
-                       poll_progress();
-                     });
-}
-
 /// How x^T g is divided: sums of `part_rows` rows each, computed in ranges of columns of x.
 struct SparseSumPlan {
   Index part_rows, parts;
@@ -169,14 +156,23 @@ SparseSumPlan plan_sum(const SparseMatrix& x, Index m) {
 
 }  // namespace
 
-void sparse_matmul(const SparseMatrix& x, const Tensor& b, Tensor& out, bool accumulate) {
-  multiply(x, b, accumulate ? out.data() : nullptr, out.row_size(), out);
-}
-
-void sparse_matmul(const SparseMatrix& x, const Tensor& b, const Tensor& bias, Tensor& out) {
-  require<ShapeError>(bias.shape() == Shape{out.row_size()}, "sparse_matmul: bias has shape ", bias.shape(),
-                      ", out ", out.shape());
-  multiply(x, b, bias.data(), 0, out);
+void sparse_matmul(const SparseMatrix& x, const Tensor& b, Tensor& out, const Addend& addend) {
+  const Tensor& bias = addend.bias;
+  require<ShapeError>(!bias.defined() || bias.shape() == Shape{out.row_size()},
+                      "sparse_matmul: bias has shape ", bias.shape(), ", out ", out.shape());
+  const TraceScope scope("sparse_matmul", TraceKind::compute);
+  check(x.num_columns() == b.num_rows() && out.shape() == Shape{x.num_rows(), b.row_size()},
+        "out [n, m] = x [n, k] b [k, m]", x, b, out);
+  const real* const start = addend.accumulate ? std::as_const(out).data()
+                            : bias.defined()  ? bias.data()
+                                              : nullptr;
+  const auto work_before = [&](Index i) { return x.row_offsets()[i] + i; };
+  const Index grain = std::max<Index>(task_operations / std::max<Index>(b.row_size(), 1), 1);
+  for_blocks_of_work(x.num_rows(), x.num_stored() + x.num_rows(), grain, work_before,
+                     [&](Index first, Index last) {
+                       sum_sparse_rows(x, first, last, b, start, addend.accumulate ? out.row_size() : 0, out);
+                       poll_progress();
+                     });
 }
 
 void sparse_matmul_tn(const SparseMatrix& x, const Tensor& g, Tensor& out, bool accumulate) {

@@ -10,15 +10,14 @@
 /// row of the sum, mostly in the cache.
 #pragma once
 
+#include <sar/core/products/matmul.hpp>
 #include <sar/core/tensor/sparse_matrix.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// out [n, m] = x [n, k] b [k, m]
-void sparse_matmul(const SparseMatrix& x, const Tensor& b, Tensor& out, bool accumulate = false);
-/// out [n, m] = x [n, k] b [k, m] + bias [m]
-void sparse_matmul(const SparseMatrix& x, const Tensor& b, const Tensor& bias, Tensor& out);
+/// out [n, m] = x [n, k] b [k, m] + addend
+void sparse_matmul(const SparseMatrix& x, const Tensor& b, Tensor& out, const Addend& addend = {});
 
 /// out [k, m] = x^T g  for x [n, k], g [n, m]. The sum over the n rows is computed in at most 64 parts, whose
 /// number depends only on the shapes; all but the first need memory, at most half of that of g.

@@ -239,15 +239,11 @@ void normalize_rows(const TypedRows& x, const BatchNormCoefficients& c, const No
 }  // namespace
 
 void batch_norm_rows(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                     Index first, Index count, real* y) {
-  x.is_bfloat16() ? normalize_rows<Bfloat16>(x, c, activation, first, count, y)
-                  : normalize_rows<real>(x, c, activation, first, count, y);
-}
-
-void batch_norm_rows(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                     Index first, Index count, Bfloat16* y) {
-  x.is_bfloat16() ? normalize_rows<Bfloat16>(x, c, activation, first, count, y)
-                  : normalize_rows<real>(x, c, activation, first, count, y);
+                     Index first, Index count, TypedNumbers y) {
+  with_type(y, [&](auto* to) {
+    x.is_bfloat16() ? normalize_rows<Bfloat16>(x, c, activation, first, count, to)
+                    : normalize_rows<real>(x, c, activation, first, count, to);
+  });
 }
 
 void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c,
@@ -308,11 +304,7 @@ void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,
 
 SAR_DISPATCH(void, batch_norm_rows,
              (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-              Index first, Index count, real* y),
-             (x, c, activation, first, count, y));
-SAR_DISPATCH(void, batch_norm_rows,
-             (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-              Index first, Index count, Bfloat16* y),
+              Index first, Index count, TypedNumbers y),
              (x, c, activation, first, count, y));
 SAR_DISPATCH(void, batch_norm_backward_sums,
              (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
@@ -337,9 +329,7 @@ void batch_norm(const TypedRows& x, const BatchNormCoefficients& c, const NormAc
   constexpr Index grain = 1 << 14;  // elements
   parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(x.row_size(), 1)),
                [&](Index begin, Index end) {
-                 if (y.is_real())
-                   return batch_norm_rows(x, c, activation, begin, end - begin, y.reals().row(begin));
-                 batch_norm_rows(x, c, activation, begin, end - begin, y.bfloat16() + begin * y.row_size());
+                 batch_norm_rows(x, c, activation, begin, end - begin, y.numbers(begin));
                });
 }
 

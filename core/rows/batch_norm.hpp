@@ -64,9 +64,7 @@ void batch_norm(const TypedRows& x, const BatchNormCoefficients& c, const NormAc
 
 /// The same for rows [first, first + count) of x, written to `y`, single-threaded.
 void batch_norm_rows(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                     Index first, Index count, real* y);
-void batch_norm_rows(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                     Index first, Index count, Bfloat16* y);
+                     Index first, Index count, TypedNumbers y);
 
 /// Column sums of the backward pass, with grad the gradient of y and g the gradient before the activation:
 ///

@@ -123,14 +123,12 @@ void apply_words_to_rows(const DropoutDraw& draw, std::span<const Index> row_ids
                  });
 }
 
+/// `from` is of the type of `to`.
 void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
-                         const real* from, real* to) {
-  apply_words_to_rows(draw, row_ids, row_size, from, to);
-}
-
-void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
-                         const Bfloat16* from, Bfloat16* to) {
-  apply_words_to_rows(draw, row_ids, row_size, from, to);
+                         ConstTypedNumbers from, TypedNumbers to) {
+  with_type(to, [&]<class Number>(Number* y) {
+    apply_words_to_rows(draw, row_ids, row_size, static_cast<const Number*>(from.memory()), y);
+  });
 }
 
 /// to (+)= scale * grad where y > 0. Vectors are chosen from explicitly: the compiler makes a branch of the
@@ -145,13 +143,13 @@ void pass_positive_numbers(const Number* y, real scale, Index n, const Number* g
   });
 }
 
-void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {
-  pass_positive_numbers(y, scale, n, grad, to, accumulate);
-}
-
-void pass_positive(const Bfloat16* y, real scale, Index n, const Bfloat16* grad, Bfloat16* to,
+/// All three are of one type.
+void pass_positive(ConstTypedNumbers y, real scale, Index n, ConstTypedNumbers grad, TypedNumbers to,
                    bool accumulate) {
-  pass_positive_numbers(y, scale, n, grad, to, accumulate);
+  with_type(to, [&]<class Number>(Number* out) {
+    pass_positive_numbers(static_cast<const Number*>(y.memory()), scale, n,
+                          static_cast<const Number*>(grad.memory()), out, accumulate);
+  });
 }
 
 #include <sar/core/isa/isa_end.hpp>
@@ -171,18 +169,12 @@ SAR_DISPATCH(void, apply_bits,
               real* to, bool accumulate),
              (words, row, keep_scale, row_size, from, to, accumulate));
 SAR_DISPATCH(void, apply_draws_to_relu,
-             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, const real* from,
-              real* to),
-             (draw, row_ids, row_size, from, to));
-SAR_DISPATCH(void, apply_draws_to_relu,
-             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, const Bfloat16* from,
-              Bfloat16* to),
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, ConstTypedNumbers from,
+              TypedNumbers to),
              (draw, row_ids, row_size, from, to));
 SAR_DISPATCH(void, pass_positive,
-             (const real* y, real scale, Index n, const real* grad, real* to, bool accumulate),
-             (y, scale, n, grad, to, accumulate));
-SAR_DISPATCH(void, pass_positive,
-             (const Bfloat16* y, real scale, Index n, const Bfloat16* grad, Bfloat16* to, bool accumulate),
+             (ConstTypedNumbers y, real scale, Index n, ConstTypedNumbers grad, TypedNumbers to,
+              bool accumulate),
              (y, scale, n, grad, to, accumulate));
 
 #if SAR_COMPILED_ONCE
@@ -222,10 +214,7 @@ void DropoutMask::apply_to_relu(const TypedRows& x, std::span<const Index> row_i
   if (width == 0) return;
   parallel_for(x.num_rows(), std::max<Index>(1, grain / width), [&](Index begin, Index end) {
     const auto ids = row_ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-    const Index first = begin * width;
-    if (x.is_bfloat16())
-      return apply_draws_to_relu(draw_, ids, width, x.bfloat16() + first, out.bfloat16() + first);
-    apply_draws_to_relu(draw_, ids, width, x.reals().row(begin), out.reals().row(begin));
+    apply_draws_to_relu(draw_, ids, width, x.numbers(begin), out.numbers(begin));
   });
 }
 
@@ -233,18 +222,17 @@ void relu_dropout_backward(const TypedRows& y, real keep_scale, const TypedRows&
                            bool accumulate) {
   require<ShapeError>(y.shape() == grad.shape() && y.shape() == out.shape(), "gradient of shape ",
                       grad.shape(), " for a value of shape ", y.shape(), " into ", out.shape());
-  if (y.is_bfloat16() && grad.is_bfloat16() && out.is_bfloat16())
-    return parallel_for(y.size(), grain, [&](Index begin, Index end) {
-      pass_positive(y.bfloat16() + begin, keep_scale, end - begin, grad.bfloat16() + begin,
-                    out.bfloat16() + begin, accumulate);
+  const auto pass = [&](Index size, ConstTypedNumbers of_y, ConstTypedNumbers g, TypedNumbers to) {
+    parallel_for(size, grain, [&](Index begin, Index end) {
+      pass_positive(of_y.from(begin), keep_scale, end - begin, g.from(begin), to.from(begin), accumulate);
     });
+  };
+  if (y.is_bfloat16() && grad.is_bfloat16() && out.is_bfloat16())
+    return pass(y.size(), y.numbers(), grad.numbers(), out.numbers());
   on_real_rows(
       out, accumulate,
       [&](Index, Tensor& to, const Tensor& of_y, const Tensor& g) {
-        parallel_for(to.size(), grain, [&](Index begin, Index end) {
-          pass_positive(of_y.data() + begin, keep_scale, end - begin, g.data() + begin, to.data() + begin,
-                        accumulate);
-        });
+        pass(to.size(), of_y.data(), g.data(), to.data());
       },
       y, grad);
 }

@@ -304,119 +304,109 @@ void gradients_of_differences(const Tensor& a, const Tensor& b, Tensor& out, boo
 
 }  // namespace
 
-SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets) {
-  return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
-    part.sum.add(largest - static_cast<double>(x.row(row)[targets[row]]) + log_sum);
-    part.count.add(1);
-  });
-}
-
-void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
-                            bool accumulate) {
-  const Index columns = x.row_size();
-  gradients_of_rows(x, targets, out, accumulate, [&](Index row, const real* exponentials, double sum) {
-    real* to = out.row(row);
-    const auto gradient = [exponentials, factor = static_cast<real>(scale / sum)](auto at) {
-      return at(exponentials) * factor;
-    };
-    if (accumulate) {
-      lanes::write_columns(to, columns, [=](auto at) { return at(to) + gradient(at); });
-    } else {
-      lanes::write_columns(to, columns, gradient);
-    }
-    to[targets[row]] -= scale;
-  });
-}
-
-SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
-                                       const TargetWeights& weights) {
+SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
+                              const TargetWeights* weights) {
   return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
     const real* z = x.row(row);
+    const std::int32_t target = targets[row];
+    if (weights == nullptr) {
+      part.sum.add(largest - static_cast<double>(z[target]) + log_sum);
+      return part.count.add(1);
+    }
     const double whole = largest + log_sum;
-    const auto weight = static_cast<double>(weights.of_class[targets[row]]);
-    const double of_row = weights.row(row);
-    part.sum.add(of_row * weights.kept * weight * (whole - static_cast<double>(z[targets[row]])));
-    if (weights.kept < 1)  // otherwise zeros, also times the loss of a class whose logit is -inf
+    const auto weight = static_cast<double>(weights->of_class[target]);
+    const double of_row = weights->row(row);
+    part.sum.add(of_row * weights->kept * weight * (whole - static_cast<double>(z[target])));
+    if (weights->kept < 1)  // otherwise zeros, also times the loss of a class whose logit is -inf
       part.sum.add(of_row * sum_of<double>(x.row_size(), [&](Index c) {
-                     return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
+                     return static_cast<double>(weights->spread[c]) * (whole - static_cast<double>(z[c]));
                    }));
     part.count.add(of_row * weight);
   });
 }
 
-void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets,
-                                     const TargetWeights& weights, real scale, Tensor& out, bool accumulate) {
+void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+                            bool accumulate, const TargetWeights* weights) {
   double spread = 0;
-  for (const real part : weights.spread) spread += static_cast<double>(part);
+  if (weights != nullptr)
+    for (const real part : weights->spread) spread += static_cast<double>(part);
   gradients_of_rows(x, targets, out, accumulate, [&](Index row, const real* exponentials, double sum) {
-    const double kept = weights.kept * static_cast<double>(weights.of_class[targets[row]]);
-    const auto of_row = static_cast<real>(scale * weights.row(row));
-    write_gradients(out.row(row), x.row_size(), accumulate,
-                    [exponentials, s = weights.spread.data(), of_row,
+    real* to = out.row(row);
+    real& at_target = to[targets[row]];
+    if (weights == nullptr) {
+      add_or_write(to, x.row_size(), accumulate,
+                   [exponentials, factor = static_cast<real>(scale / sum)](auto at) {
+                     return at(exponentials) * factor;
+                   });
+      at_target -= scale;
+      return;
+    }
+    const double kept = weights->kept * static_cast<double>(weights->of_class[targets[row]]);
+    const auto of_row = static_cast<real>(scale * weights->row(row));
+    write_gradients(to, x.row_size(), accumulate,
+                    [exponentials, s = weights->spread.data(), of_row,
                      factor = static_cast<real>(of_row * (kept + spread) / sum)](Index c) {
                       return exponentials[c] * factor - s[c] * of_row;
                     });
-    out.row(row)[targets[row]] -= static_cast<real>(of_row * kept);
+    at_target -= static_cast<real>(of_row * kept);
   });
 }
 
-SumAndCount bce_sum(const Tensor& x, const Tensor& target, std::span<const real> weights) {
-  return sum_of_blocks(x.size(), weights, [&](Index begin, Index end, std::span<const real> some) {
-    const auto term = [z = x.data() + begin, t = target.data() + begin](auto at) {
-      const auto value = at(z);
-      const decltype(at(z)) zero{};
-      const auto size = value < zero ? -value : value;
-      return (value < zero ? zero : value) - value * at(t) + lanes::log1p_exp_minus(size);
-    };
-    Array<real> terms(end - begin);
-    lanes::write_columns(terms.data(), end - begin, term);
-    return exact_sum_of(end - begin, some, [&](Index i) { return terms[i]; });
-  });
+SumAndCount element_loss_sum(const ElementLoss& loss, const Tensor& a, const Tensor& b,
+                             std::span<const real> weights) {
+  switch (loss.kind) {
+    case ElementLoss::bce:
+      return sum_of_blocks(a.size(), weights, [&](Index begin, Index end, std::span<const real> some) {
+        const auto term = [z = a.data() + begin, t = b.data() + begin](auto at) {
+          const auto value = at(z);
+          const decltype(at(z)) zero{};
+          const auto size = value < zero ? -value : value;
+          return (value < zero ? zero : value) - value * at(t) + lanes::log1p_exp_minus(size);
+        };
+        Array<real> terms(end - begin);
+        lanes::write_columns(terms.data(), end - begin, term);
+        return exact_sum_of(end - begin, some, [&](Index i) { return terms[i]; });
+      });
+    case ElementLoss::squared:
+      return sum_of_differences(a, b, weights, [](double d) { return d * d; });
+    case ElementLoss::absolute:
+      return sum_of_differences(a, b, weights, [](double d) { return std::abs(d); });
+    case ElementLoss::huber:
+      return sum_of_differences(a, b, weights, [limit = static_cast<double>(loss.limit())](double d) {
+        const double size = std::abs(d);
+        return size <= limit ? d * d / 2 : limit * (size - limit / 2);
+      });
+  }
+  return {};
 }
 
-void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate) {
-  parallel_for(out.size(), element_grain, [&](Index begin, Index end) {
-    real sigmoids[buffer_size];
-    for (Index first = begin; first < end; first += buffer_size) {
-      const Index count = std::min(buffer_size, end - first);
-      vector_math::sigmoid(x.data() + first, sigmoids, count);
-      write_gradients(out.data() + first, count, accumulate,
-                      [&, t = target.data() + first](Index i) { return scale * (sigmoids[i] - t[i]); });
-    }
-  });
-}
-
-SumAndCount squared_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights) {
-  return sum_of_differences(a, b, weights, [](double d) { return d * d; });
-}
-
-void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate) {
-  gradients_of_differences(a, b, out, accumulate, [=](real d) { return scale * d; });
-}
-
-SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights) {
-  return sum_of_differences(a, b, weights, [](double d) { return std::abs(d); });
-}
-
-void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate) {
-  gradients_of_differences(a, b, out, accumulate,  // d gives 0 at 0 and NaN at NaN
-                           [=](real d) { return d > 0   ? scale
-                                                : d < 0 ? -scale
-                                                        : d; });
-}
-
-SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta, std::span<const real> weights) {
-  return sum_of_differences(a, b, weights, [limit = static_cast<double>(delta)](double d) {
-    const double size = std::abs(d);
-    return size <= limit ? d * d / 2 : limit * (size - limit / 2);
-  });
-}
-
-void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate) {
-  gradients_of_differences(a, b, out, accumulate, [=](real d) {
-    const real raised = d < -delta ? -delta : d;
-    return scale * (raised > delta ? delta : raised);
-  });
+void element_loss_backward(const ElementLoss& loss, const Tensor& a, const Tensor& b, real scale, Tensor& out,
+                           bool accumulate) {
+  switch (loss.kind) {
+    case ElementLoss::bce:
+      return parallel_for(out.size(), element_grain, [&](Index begin, Index end) {
+        real sigmoids[buffer_size];
+        for (Index first = begin; first < end; first += buffer_size) {
+          const Index count = std::min(buffer_size, end - first);
+          vector_math::sigmoid(a.data() + first, sigmoids, count);
+          write_gradients(out.data() + first, count, accumulate,
+                          [&, t = b.data() + first](Index i) { return scale * (sigmoids[i] - t[i]); });
+        }
+      });
+    case ElementLoss::squared:
+      return gradients_of_differences(a, b, out, accumulate,
+                                      [twice = 2 * scale](real d) { return twice * d; });
+    case ElementLoss::absolute:
+      return gradients_of_differences(a, b, out, accumulate,  // d gives 0 at 0 and NaN at NaN
+                                      [=](real d) { return d > 0   ? scale
+                                                           : d < 0 ? -scale
+                                                                   : d; });
+    case ElementLoss::huber:
+      return gradients_of_differences(a, b, out, accumulate, [scale, delta = loss.limit()](real d) {
+        const real raised = d < -delta ? -delta : d;
+        return scale * (raised > delta ? delta : raised);
+      });
+  }
 }
 
 SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets) {
@@ -438,39 +428,19 @@ SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH(SumAndCount, cross_entropy_sum, (const Tensor& x, std::span<const std::int32_t> targets),
-             (x, targets));
+SAR_DISPATCH(SumAndCount, cross_entropy_sum,
+             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights* weights),
+             (x, targets, weights));
 SAR_DISPATCH(void, cross_entropy_backward,
              (const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+              bool accumulate, const TargetWeights* weights),
+             (x, targets, scale, out, accumulate, weights));
+SAR_DISPATCH(SumAndCount, element_loss_sum,
+             (const ElementLoss& loss, const Tensor& a, const Tensor& b, std::span<const real> weights),
+             (loss, a, b, weights));
+SAR_DISPATCH(void, element_loss_backward,
+             (const ElementLoss& loss, const Tensor& a, const Tensor& b, real scale, Tensor& out,
               bool accumulate),
-             (x, targets, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, weighted_cross_entropy_sum,
-             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights& weights),
-             (x, targets, weights));
-SAR_DISPATCH(void, weighted_cross_entropy_backward,
-             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights& weights,
-              real scale, Tensor& out, bool accumulate),
-             (x, targets, weights, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, bce_sum, (const Tensor& x, const Tensor& target, std::span<const real> weights),
-             (x, target, weights));
-SAR_DISPATCH(void, bce_backward,
-             (const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate),
-             (x, target, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, squared_error_sum,
-             (const Tensor& a, const Tensor& b, std::span<const real> weights), (a, b, weights));
-SAR_DISPATCH(void, squared_error_backward,
-             (const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate),
-             (a, b, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, absolute_error_sum,
-             (const Tensor& a, const Tensor& b, std::span<const real> weights), (a, b, weights));
-SAR_DISPATCH(void, absolute_error_backward,
-             (const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate),
-             (a, b, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, huber_sum,
-             (const Tensor& a, const Tensor& b, real delta, std::span<const real> weights),
-             (a, b, delta, weights));
-SAR_DISPATCH(void, huber_backward,
-             (const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate),
-             (a, b, delta, scale, out, accumulate));
+             (loss, a, b, scale, out, accumulate));
 SAR_DISPATCH(SumAndCount, count_correct, (const Tensor& x, std::span<const std::int32_t> targets),
              (x, targets));

@@ -42,18 +42,6 @@ struct SumAndCount {
   ExactSum sum, count;
 };
 
-/// Returns the cross entropy of the rows x_i [n, C] with a target t_i >= 0; rows with a negative target do
-/// not count:
-///
-///     sum_i -log softmax(x_i)[t_i]
-SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets);
-
-/// The gradient of cross_entropy_sum(), 0 in rows with a negative target:
-///
-///     out_ij (+)= scale (softmax(x_i)_j - [j = t_i])
-void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
-                            bool accumulate);
-
 /// Weights of the classes and rows in a cross entropy. The target t of row i stands for the distribution
 ///
 ///     q_ic = a_i (kept w_t [c = t] + spread_c)
@@ -68,48 +56,42 @@ struct TargetWeights {
   }
 };
 
-/// Returns the cross entropy of the rows with a target t_i >= 0, and as `count` the sum of their a_i w_t:
+/// Returns the cross entropy of the rows x_i [n, C] with a target t_i >= 0; rows with a negative target do
+/// not count. With weights `count` is the sum of a_i w_t:
 ///
-///     sum_ic -q_ic log softmax(x_i)_c
-SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
-                                       const TargetWeights& weights);
+///     sum_i -log softmax(x_i)[t_i]          sum_ic -q_ic log softmax(x_i)_c
+SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
+                              const TargetWeights* weights = nullptr);
 
-/// The gradient, 0 in rows with a negative target:
+/// The gradient of cross_entropy_sum(), 0 in rows with a negative target:
 ///
-///     out_ij (+)= scale (sum_c q_ic softmax(x_i)_j - q_ij)
-void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets,
-                                     const TargetWeights& weights, real scale, Tensor& out, bool accumulate);
+///     out_ij (+)= scale (softmax(x_i)_j - [j = t_i])          scale (sum_c q_ic softmax(x_i)_j - q_ij)
+void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+                            bool accumulate, const TargetWeights* weights = nullptr);
 
-/// Returns the binary cross entropy of all logits x with their targets t:
+/// A loss of the elements a, their targets b and d = a - b, and its derivative by a:
 ///
-///     sum -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x))
+///     bce       -b log sigmoid(a) - (1 - b) log(1 - sigmoid(a))       sigmoid(a) - b
+///     squared   d^2                                                   2 d
+///     absolute  |d|                                                   sign(d), 0 at 0
+///     huber     |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)      min(max(d, -delta), delta)
 ///
-/// It is computed in a form that neither overflows nor cancels. With `weights`, here and below, each term is
-/// multiplied by its weight; `count` is the number of terms.
-SumAndCount bce_sum(const Tensor& x, const Tensor& target, std::span<const real> weights = {});
+/// Binary cross entropy is computed in a form that neither overflows nor cancels.
+struct ElementLoss {
+  enum Kind { bce, squared, absolute, huber } kind;
+  double delta = 1;
 
-/// The gradient: out (+)= scale (sigmoid(x) - t)
-void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate);
+  [[nodiscard]] real limit() const { return static_cast<real>(delta); }
+};
 
-/// Returns sum (a - b)^2.
-SumAndCount squared_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights = {});
+/// Returns the sum over all elements, each multiplied by its weight if there are `weights`; `count` is the
+/// number of elements.
+SumAndCount element_loss_sum(const ElementLoss& loss, const Tensor& a, const Tensor& b,
+                             std::span<const real> weights = {});
 
-/// The gradient: out (+)= scale (a - b). `scale` includes the factor 2 of the derivative.
-void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
-
-/// Returns sum |a - b|.
-SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights = {});
-
-/// The gradient: out (+)= scale sign(a - b), 0 where a = b
-void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
-
-/// Returns the sum of Huber's loss over all d = a - b:
-///
-///     |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)
-SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta, std::span<const real> weights = {});
-
-/// The gradient: out (+)= scale min(max(a - b, -delta), delta)
-void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate);
+/// out (+)= scale times the derivative
+void element_loss_backward(const ElementLoss& loss, const Tensor& a, const Tensor& b, real scale, Tensor& out,
+                           bool accumulate);
 
 /// Returns, for the rows whose target is not negative, in how many the argmax (the first of equal elements)
 /// is the target. `count` is the number of such rows. A row with a NaN is not correct.

@@ -19,10 +19,10 @@ struct AdamCoefficients {
   real beta1, rest1;  ///< rest1 = 1 - beta1, rest2 = 1 - beta2
   real beta2, rest2;
   real eps;
-  real rate;                ///< lr / (1 - beta1^t)
-  real root_of_correction;  ///< sqrt(1 - beta2^t)
-  real decay;               ///< L2 regularization: decay p is added to the gradient
-  real keep;                ///< decoupled weight decay: factor of p before the step
+  real rate;                    ///< lr / (1 - beta1^t)
+  real root_of_correction = 1;  ///< sqrt(1 - beta2^t)
+  real decay = 0;               ///< L2 regularization: decay p is added to the gradient
+  real keep = 1;                ///< decoupled weight decay: factor of p before the step
 };
 
 /// Adam with g' = g + decay p:

@@ -344,11 +344,8 @@ void add_strips(const Number* rows, Index count, Index columns, double* sums) {
 
 }  // namespace
 
-void add_rows_to(const real* rows, Index count, Index columns, double* sums) {
-  add_strips(rows, count, columns, sums);
-}
-void add_rows_to(const Bfloat16* rows, Index count, Index columns, double* sums) {
-  add_strips(rows, count, columns, sums);
+void add_rows_to(ConstTypedNumbers rows, Index count, Index columns, double* sums) {
+  with_type(rows, [&](const auto* numbers) { add_strips(numbers, count, columns, sums); });
 }
 
 void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
@@ -394,9 +391,7 @@ SAR_DISPATCH(void, sum_row_blocks,
              (Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
               std::span<double> out),
              (rows, row_cost, body, out));
-SAR_DISPATCH(void, add_rows_to, (const real* rows, Index count, Index columns, double* sums),
-             (rows, count, columns, sums));
-SAR_DISPATCH(void, add_rows_to, (const Bfloat16* rows, Index count, Index columns, double* sums),
+SAR_DISPATCH(void, add_rows_to, (ConstTypedNumbers rows, Index count, Index columns, double* sums),
              (rows, count, columns, sums));
 SAR_DISPATCH(double, sum_squares, (const Tensor& x), (x));
 SAR_DISPATCH(void, sum_to, (const Tensor& x, Tensor& out, bool accumulate), (x, out, accumulate));
@@ -413,8 +408,7 @@ void sum_columns(const TypedRows& x, Tensor& out, bool accumulate) {
                       out.shape());
   std::vector<double> sums(static_cast<std::size_t>(columns));
   const auto add_rows = [&](Index begin, Index end, double* partial) {
-    if (x.is_bfloat16()) return add_rows_to(x.bfloat16() + begin * columns, end - begin, columns, partial);
-    add_rows_to(x.reals().row(begin), end - begin, columns, partial);
+    add_rows_to(x.numbers(begin), end - begin, columns, partial);
   };
   sum_row_blocks(x.num_rows(), columns, add_rows, sums);
   for (Index j = 0; j < columns; ++j)

@@ -50,8 +50,7 @@ void sum_columns(const TypedRows& x, Tensor& out, bool accumulate = false);
 
 /// For fused kernels, single-threaded: sums_j += sum_i rows[i * columns + j] over `count` rows. 32 rows are
 /// added in `real`, their sums in double precision.
-void add_rows_to(const real* rows, Index count, Index columns, double* sums);
-void add_rows_to(const Bfloat16* rows, Index count, Index columns, double* sums);
+void add_rows_to(ConstTypedNumbers rows, Index count, Index columns, double* sums);
 
 /// For fused kernels: out = the sum over all rows of out.size() quantities. body(begin, end, partial) adds
 /// the contribution of rows [begin, end) to `partial`, which is zeroed before. `row_cost` is the number of

@@ -7,10 +7,13 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 
 #include <algorithm>
+#include <ranges>
+#include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -171,13 +174,9 @@ void append_self_loops(Index first_node, const Array<Index>& original_ids, Index
 }
 
 Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
-  // counting sort by destination, then by (source, id) within each destination
-  Array<Index> ends(dst_end - dst_begin + 1, 0);
-  for (const Index dst : edges.dst) ++ends[dst - dst_begin + 1];
-  for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
-  Array<Index> order(edges.dst.size());
-  for (std::size_t e = 0; e < edges.dst.size(); ++e)  // ends[v] moves from the start of v's range to its end
-    order[ends[edges.dst[e] - dst_begin]++] = static_cast<Index>(e);
+  // by destination, then by (source, id) within each destination
+  auto order = grouped(std::views::iota(Index{0}, std::ssize(edges.dst)), dst_end - dst_begin,
+                       [&](Index e) { return edges.dst[e] - dst_begin; });
 
   struct InEdge {
     Index src, id, position;
@@ -185,17 +184,15 @@ Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
   parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
     std::vector<InEdge> of_node;  // contiguous, while the edges are scattered
     for (Index v = first; v < last; ++v) {
-      const auto range = std::span(order).subspan(v > 0 ? ends[v - 1] : 0);
       of_node.clear();
-      for (const Index e : range.first(ends[v] - (v > 0 ? ends[v - 1] : 0)))
-        of_node.push_back({edges.src[e], edges.id[e], e});
+      for (const Index e : order.of(v)) of_node.push_back({edges.src[e], edges.id[e], e});
       std::sort(of_node.begin(), of_node.end(), [](const InEdge& a, const InEdge& b) {
         return a.src != b.src ? a.src < b.src : a.id < b.id;
       });
-      for (std::size_t i = 0; i < of_node.size(); ++i) range[i] = of_node[i].position;
+      std::ranges::transform(of_node, order.items.begin() + order.begin[v], &InEdge::position);
     }
   });
-  return order;
+  return std::move(order.items);
 }
 
 void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {

@@ -8,8 +8,10 @@
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -18,6 +20,19 @@ namespace sar { inline namespace SAR_PRECISION {
 struct KeptEdges {
   Array<Index> begin{0};
   Array<local_index> edge;
+
+  /// Removes the edges for which keep(edge) is false.
+  template <class Keep>
+  void keep_if(const Keep& keep) {
+    Index count = 0;
+    for (std::size_t i = 0; i + 1 < begin.size(); ++i) {
+      const Index first = std::exchange(begin[i], count);
+      for (Index k = first; k < begin[i + 1]; ++k)
+        if (keep(edge[k])) edge[count++] = edge[k];
+    }
+    begin.back() = count;
+    edge.resize(static_cast<std::size_t>(count));
+  }
 };
 
 struct LayerGraph {

@@ -202,28 +202,22 @@ std::shared_ptr<const SparseMatrix> to_sparse_features(SparseArray array, std::s
   return to_sparse_matrix(std::move(array));
 }
 
-/// x[v, :] /= sum(|x[v, :]|) for the stored values.
+/// row /= sum(|row|); a row of zeros stays as it is.
+void normalize(std::span<real> row) {
+  double sum = 0;
+  for (const real x : row) sum += std::abs(static_cast<double>(x));
+  if (sum == 0) return;
+  for (real& x : row) x = static_cast<real>(x / sum);
+}
+
+/// The rows normalized, of which only the stored values are read.
 std::shared_ptr<const SparseMatrix> normalized_rows(const SparseMatrix& x) {
   Array<real> values(x.values().begin(), x.values().end());
   parallel_for_each(x.num_rows(), 256, [&](Index v) {
     const Index begin = x.row_offsets()[v], end = x.row_offsets()[v + 1];
-    double sum = 0;
-    for (Index k = begin; k < end; ++k) sum += std::abs(static_cast<double>(values[k]));
-    if (sum == 0) return;
-    for (Index k = begin; k < end; ++k) values[k] = static_cast<real>(values[k] / sum);
+    normalize(std::span(values).subspan(begin, end - begin));
   });
   return x.with_values(std::move(values));
-}
-
-/// x[v, :] /= sum(|x[v, :]|); a row of zeros stays as it is.
-void normalize_rows(Tensor& x) {
-  parallel_for_each(x.num_rows(), 256, [&](Index v) {
-    real* row = x.row(v);
-    double sum = 0;
-    for (Index i = 0; i < x.row_size(); ++i) sum += std::abs(static_cast<double>(row[i]));
-    if (sum == 0) return;
-    for (Index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
-  });
 }
 
 /// Whether the features become sparse rows. Collective.
@@ -259,7 +253,10 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const D
     const DataArray rows = columns.read(field->name, consecutive(begin, end - begin));
     take_features(rows, data.original_ids, place, begin, data.features);
   });
-  if (options.normalize_features) normalize_rows(data.features);
+  if (!options.normalize_features) return;
+  parallel_for_each(count, 256, [&](Index v) {
+    normalize({data.features.row(v), static_cast<std::size_t>(width)});
+  });
 }
 
 /// Without the field, all nodes are unlabelled.

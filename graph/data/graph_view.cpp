@@ -12,15 +12,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-template <class T>
-DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const T> values, Index num_rows) {
-  DataArray column(type, std::move(row_shape), num_rows);
-  require<ShapeError>(column.bytes.size() == values.size_bytes(), "data of ", values.size_bytes(),
-                      " bytes, expected ", column.bytes.size(), " for ", num_rows, " rows");
-  std::ranges::copy(std::as_bytes(values), column.bytes.begin());
-  return column;
-}
-
 bool has_field(const NodeTypeData& nodes, const std::string& field) {
   return nodes.data.contains(field) || nodes.sparse.contains(field);
 }
@@ -122,39 +113,4 @@ NodeData category_data(const Communicator& comm, const GraphData& graph, const s
     return data;
   });
 }
-
-GraphData to_graph_data(NodeData data) {
-  GraphData graph;
-  graph.name = std::move(data.name);
-  NodeTypeData& nodes = graph.node_types.emplace_back();
-  const auto count = static_cast<Index>(data.original_ids.size());
-  nodes.book = std::move(data.book);
-  nodes.original_ids = std::move(data.original_ids);
-  nodes.ids_are_original = data.ids_are_original;
-  if (data.sparse_features != nullptr)
-    nodes.sparse["features"] = to_sparse_array(*data.sparse_features);
-  else
-    nodes.data["features"] = as_column(npy_real, {data.features.row_size()},
-                                       std::span<const real>(std::as_const(data.features).values()), count);
-  data.features = {};
-  data.sparse_features = nullptr;
-  if (data.targets.defined())
-    nodes.data["labels"] =
-        as_column(npy_real, {data.targets.row_size()}, std::span<const real>(data.targets.values()), count);
-  else
-    nodes.data["labels"] = as_column(NpyType::int64, {}, std::span<const std::int64_t>(data.labels), count);
-  for (const auto& [name, mask] : {std::pair{"train_mask", &data.train_mask},
-                                   {"val_mask", &data.val_mask},
-                                   {"test_mask", &data.test_mask}})
-    nodes.data[name] = as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(*mask), count);
-  EdgeTypeData& edges = graph.edge_types.emplace_back();
-  edges.num_edges = data.num_edges;
-  edges.edges = std::move(data.edges);
-  if (!edges.edges.weight.empty())
-    edges.data["weight"] =
-        as_column(npy_real, {}, std::span<const real>(edges.edges.weight), edges.edges.size());
-  edges.edges.weight = {};
-  return graph;
-}
-
 }}  // namespace sar

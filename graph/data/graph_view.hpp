@@ -26,10 +26,6 @@ namespace sar { inline namespace SAR_PRECISION {
 /// values that are not finite and labels below -1.
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
 
-/// Local. The reverse: the fields "features", "labels", the three masks, and "weight" of the edges if there
-/// are weights.
-GraphData to_graph_data(NodeData data);
-
 /// Collective. Features, labels and masks of this rank's nodes of one type, from the fields that
 /// to_node_data names; a type without features gets features of no columns. A field that options.fields
 /// names is used where it is one of this type. There are no edges. Throws InputError, the same on every

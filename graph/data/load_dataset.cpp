@@ -10,7 +10,6 @@
 #include <sar/graph/data/partition_description.hpp>
 #include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/splits.hpp>
-#include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/partition.hpp>
 
 #include <filesystem>

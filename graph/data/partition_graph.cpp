@@ -11,7 +11,6 @@
 #include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/splits.hpp>
-#include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/node_order.hpp>
 
 #include <algorithm>

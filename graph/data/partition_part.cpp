@@ -4,6 +4,7 @@
 // source, id): O(E log(degree)) for the order, then one random read per value. Reading is sequential,
 // straight into the arrays; a second pass checks ranges and order of the edges and adds up the checksums.
 #include <sar/core/files/file.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/random.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/partition_part.hpp>
@@ -88,21 +89,6 @@ void write_data(const std::string& path, const DataArray& column, Index num_rows
   file.commit(/*flushed=*/false);
 }
 
-/// The positions of the edges by source part, destination, source, id, and where each source part begins.
-Array<Index> order_by_part(const PartitionBook& src_book, Index dst_begin, Index dst_end,
-                           const EdgeList& edges, Array<Index>& source_offsets) {
-  const Array<Index> order = edge_order(dst_begin, dst_end, edges);
-  const auto parts = static_cast<std::size_t>(src_book.num_parts());
-  const auto owner = [&](Index e) { return static_cast<std::size_t>(src_book.owner(edges.src[e])); };
-  source_offsets.assign(parts + 1, 0);
-  for (const Index e : order) ++source_offsets[owner(e) + 1];
-  for (std::size_t q = 0; q < parts; ++q) source_offsets[q + 1] += source_offsets[q];
-  Array<Index> next(source_offsets.begin(), source_offsets.end() - 1);
-  Array<Index> grouped(order.size());
-  for (const Index e : order) grouped[next[owner(e)]++] = e;
-  return grouped;
-}
-
 void write_edges(const std::string& directory, int part, const GraphData& graph, const EdgeTypeData& type,
                  Checksum& checksum) {
   const PartitionBook& src_book = graph.node_type(type.src_type).book;
@@ -121,9 +107,10 @@ void write_edges(const std::string& directory, int part, const GraphData& graph,
                         "), expected a destination of part ", part);
   const std::string here = edge_directory(directory, part, type);
   make_directories(here + "/data");
-  Array<Index> source_offsets;
-  const Array<Index> order =
-      order_by_part(src_book, dst_book.begin(part), dst_book.end(part), edges, source_offsets);
+  // positions of the edges by source part, destination, source, id
+  const auto [source_offsets, order] =
+      grouped(edge_order(dst_book.begin(part), dst_book.end(part), edges), src_book.num_parts(),
+              [&](Index e) { return src_book.owner(edges.src[e]); });
   write_column(edge_file(directory, part, type, "src"), edges.src, order, checksum);
   write_column(edge_file(directory, part, type, "dst"), edges.dst, order, checksum);
   write_column(edge_file(directory, part, type, "id"), edges.id, order, checksum);

@@ -484,7 +484,6 @@ void Binary::gather_marked(const EdgeRows& rows, EdgeSlots& slots, const X* grad
 }
 
 void Binary::backward_by_destination(const Stage& stage) {
-  const GraphShard& shard = stage.shard;
   const EdgeRows edges = walk_.by_destination(stage);
   const bool edge_gradients = o_.e.grad != nullptr && !o_.wants_u;
   for_row_blocks(edges, edge_bytes(), [&](Index first, Index last) {
@@ -492,15 +491,11 @@ void Binary::backward_by_destination(const Stage& stage) {
     for (Index i = first; i < last; ++i) {
       const Index v = edges.row(i);
       real* grad_v = row_of(o_.v.grad, v, o_.v.width);
-      for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
-        const Index edge = shard.edge(k);
-        const Index u = shard.src[k] - stage.begin;
+      for_edges(stage, edges, i, [&](Index edge, const real* a, const real* b) {
         const real* g = message_gradient(v, edge, buffer.data());
-        const OperandRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
-                                row_of(o_.e.values, edge, o_.e.width)}};
-        if (grad_v != nullptr) add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
-        if (edge_gradients) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
-      }
+        if (grad_v != nullptr) add_gradient(MessageTarget::v, a, b, g, grad_v);
+        if (edge_gradients) set_edge_gradient(edge, a, b, g);
+      });
     }
   });
 }

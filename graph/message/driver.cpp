@@ -56,9 +56,7 @@ StageRows stage_rows(const GraphTopology& graph, const GraphOptions& options, co
 
 /// The format of rows of a type; `draws`: what rounds them.
 WireFormatPtr wire_of(NumberType type, HaloFormat format, Index row_size, const RowDraws& draws) {
-  if (type == NumberType::exact_sums) return exact_sum_format();
-  if (type == NumberType::bfloat16) return bfloat16_format();
-  return make_wire_format(format, row_size, draws);
+  return type == NumberType::reals ? make_wire_format(format, row_size, draws) : stored_format(type);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <sar/comm/communicator_alone.hpp>
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/clusters.hpp>
+#include <sar/graph/partition/partition.hpp>
 
 #include <algorithm>
 #include <limits>

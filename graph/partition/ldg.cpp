@@ -351,14 +351,12 @@ class Stream {
   }
   [[nodiscard]] std::size_t type_of(Index v) const {
     const std::span<const Index> first = options_.first_of_type;
-    return first.empty()
-               ? 0
-               : static_cast<std::size_t>(std::ranges::upper_bound(first, first_ + v) - first.begin()) - 1;
+    return static_cast<std::size_t>(std::ranges::upper_bound(first, first_ + v) - first.begin()) - 1;
   }
 
   /// Returns the totals of nodes of each type, in-edges and training nodes. Collective.
   [[nodiscard]] Array<std::int64_t> total_weights() const {
-    const std::size_t types = options_.first_of_type.empty() ? 1 : options_.first_of_type.size() - 1;
+    const std::size_t types = options_.first_of_type.size() - 1;
     Array<std::int64_t> total(types + 2, 0);
     for (Index v = 0; v < lists_.num_nodes(); ++v) {
       const Weights more = weights(v);

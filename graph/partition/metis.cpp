@@ -81,14 +81,14 @@ NodeWeights node_weights(Index num_nodes, std::span<const NodePair> pairs, const
                          std::span<const std::uint8_t> train_mask) {
   NodeWeights weights;
   const std::span<const Index> first = options.first_of_type;
-  const std::size_t edges_at = first.empty() ? 1 : first.size() - 1;
+  const std::size_t edges_at = first.size() - 1;
   const std::size_t train_at = edges_at + (options.balance_edges ? 1 : 0);
   const std::size_t stride = train_at + (train_mask.empty() ? 0 : 1);
   weights.constraints = static_cast<idx_t>(stride);
   weights.values.assign(static_cast<std::size_t>(num_nodes) * stride, 0);
   std::size_t type = 0;
   for (std::size_t v = 0; v < static_cast<std::size_t>(num_nodes); ++v) {
-    while (!first.empty() && static_cast<Index>(v) >= first[type + 1]) ++type;
+    while (static_cast<Index>(v) >= first[type + 1]) ++type;
     weights.values[v * stride + type] = 1;
   }
   if (options.balance_edges) {

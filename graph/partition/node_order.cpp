@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -116,33 +117,15 @@ Array<std::uint32_t> find_clusters(const NeighborGraph& graph, std::uint64_t cap
   return cluster;
 }
 
-/// Nodes grouped by key: key k has the nodes order[begins[k]] ..., ascending.
-struct Groups {
-  Array<Index> begins;
-  Array<std::uint32_t> order;
-};
-Groups group(const Array<std::uint32_t>& keys) {
-  Groups groups;
-  const std::size_t count = keys.empty() ? 0 : *std::max_element(keys.begin(), keys.end()) + std::size_t{1};
-  groups.begins.assign(count + 1, 0);
-  for (const std::uint32_t key : keys) ++groups.begins[key + std::size_t{1}];
-  for (std::size_t k = 1; k <= count; ++k) groups.begins[k] += groups.begins[k - 1];
-  groups.order.resize(keys.size());
-  Array<Index> next(groups.begins.begin(), groups.begins.end() - 1);
-  for (std::size_t v = 0; v < keys.size(); ++v) groups.order[next[keys[v]]++] = static_cast<std::uint32_t>(v);
-  return groups;
-}
-
 /// Contracts each cluster to a node.
 NeighborGraph contract(const NeighborGraph& graph, const Array<std::uint32_t>& cluster,
-                       const Groups& members) {
+                       const Grouped<std::uint32_t>& members) {
   NeighborGraph coarse;
-  const std::size_t count = members.begins.size() - 1;
+  const std::size_t count = members.begin.size() - 1;
   Tally edges(count);
   for (std::size_t c = 0; c < count; ++c) {
     std::uint32_t size = 0;
-    for (Index i = members.begins[c]; i < members.begins[c + 1]; ++i) {
-      const std::uint32_t v = members.order[i];
+    for (const std::uint32_t v : members.of(static_cast<Index>(c))) {
       size += graph.sizes[v];
       for (Index k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
         const std::uint32_t other = cluster[graph.neighbors[k]];
@@ -171,10 +154,12 @@ Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::sp
   Array<Index> degrees(num_nodes);
   std::adjacent_difference(graph.offsets.begin() + 1, graph.offsets.end(), degrees.begin());
 
-  std::vector<Groups> levels;
+  std::vector<Grouped<std::uint32_t>> levels;
   for (std::uint64_t cap = first_cap; graph.num_nodes() > 1; cap *= cap_growth) {
     const Array<std::uint32_t> clusters = find_clusters(graph, cap);
-    levels.push_back(group(clusters));
+    const Index count = clusters.empty() ? 0 : Index{*std::ranges::max_element(clusters)} + 1;
+    levels.push_back(grouped(std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(clusters.size())),
+                             count, [&](std::uint32_t v) { return clusters[v]; }));
     graph = contract(graph, clusters, levels.back());
     if (cap >= static_cast<std::uint64_t>(num_nodes)) break;  // the remaining clusters are hardly connected
   }
@@ -184,8 +169,8 @@ Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::sp
     Array<std::uint32_t> below;
     for (const std::uint32_t c : order) {
       const auto first = static_cast<std::ptrdiff_t>(below.size());
-      below.insert(below.end(), levels[level].order.begin() + levels[level].begins[c],
-                   levels[level].order.begin() + levels[level].begins[c + std::size_t{1}]);
+      const auto members = levels[level].of(c);
+      below.insert(below.end(), members.begin(), members.end());
       if (level == 0)
         std::stable_sort(below.begin() + first, below.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return degrees[a] > degrees[b]; });

@@ -38,7 +38,7 @@ struct AssignmentOptions {
   std::uint64_t seed = 0;  ///< random, metis, scotch
   /// For the homogeneous form of a graph with several node types: the nodes of type t start at
   /// first_of_type[t] and end before first_of_type[t + 1], and every method balances the nodes of each type.
-  /// Empty: one type.
+  /// Empty: one type, which assign_nodes() writes as {0, number of nodes} for the methods.
   std::span<const std::int64_t> first_of_type = {};
   /// metis, ldg, scotch: also balance the number of in-edges.
   bool balance_edges = true;

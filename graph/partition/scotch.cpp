@@ -12,7 +12,6 @@
 #include <ptscotch.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -76,9 +75,7 @@ Array<SCOTCH_Num> node_weights(const Communicator& comm, Index num_nodes, const 
     return total > 0 ? number / static_cast<double>(total) : 0;
   };
   constexpr double units = 1 << 29;
-  const std::array<Index, 2> one_type{0, num_nodes};
-  const std::span<const Index> first_of_type =
-      options.first_of_type.empty() ? std::span<const Index>(one_type) : options.first_of_type;
+  const std::span<const Index> first_of_type = options.first_of_type;
   const double types = static_cast<double>(first_of_type.size()) - 1;
   const double balanced = types + (totals[0] > 0 ? 1 : 0) + (totals[1] > 0 ? 1 : 0);
   const Index first = PartitionBook::even(num_nodes, comm.size()).begin(comm.rank());

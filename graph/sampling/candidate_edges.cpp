@@ -67,17 +67,9 @@ CandidateEdges find_candidates(const Graph& graph, const Tensor& prob, bool weig
                 });
   });
   if (weighted) {
-    Index kept = 0;
-    for (Index i = 0; i < n; ++i) {
-      const Index begin = all.begin[i];
-      all.begin[i] = kept;
-      for (Index k = begin; k < all.begin[i + 1]; ++k)
-        if (prob.data()[all.edge[k]] > 0) all.edge[kept++] = all.edge[k];
-    }
-    all.begin[n] = kept;
-    all.edge.resize(static_cast<std::size_t>(kept));
+    all.keep_if([&](local_index e) { return prob.data()[e] > 0; });
     all.edge.shrink_to_fit();
-    found.weight.resize(static_cast<std::size_t>(kept));
+    found.weight.resize(all.edge.size());
     std::transform(all.edge.begin(), all.edge.end(), found.weight.begin(),
                    [&](local_index e) { return prob.data()[e]; });
   }

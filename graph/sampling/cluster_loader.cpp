@@ -4,7 +4,6 @@
 // A batch takes time for the in-edges of its nodes, and the exchanges of layer_graph.cpp.
 #include <sar/comm/communicator_alone.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
@@ -13,7 +12,7 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -51,12 +50,8 @@ ClusterLoader::ClusterLoader(const Graph& graph, std::span<const std::int32_t> c
         communicator_alone(comm), consecutive(0, num_clusters_),
         DataLoaderOptions{
             .batch_size = options.clusters_per_batch, .shuffle = options.shuffle, .seed = options.seed});
-    row_begin_.assign(static_cast<std::size_t>(num_clusters_) + 1, 0);
-    for (const std::int32_t cluster : cluster_of) ++row_begin_[cluster + 1];
-    std::partial_sum(row_begin_.begin(), row_begin_.end(), row_begin_.begin());
-    rows_.resize(cluster_of.size());
-    Array<Index> next(row_begin_.begin(), row_begin_.end() - 1);
-    for (std::size_t v = 0; v < cluster_of.size(); ++v) rows_[next[cluster_of[v]]++] = static_cast<Index>(v);
+    rows_ = grouped(std::views::iota(Index{0}, std::ssize(cluster_of)), num_clusters_,
+                    [&](Index v) { return cluster_of[static_cast<std::size_t>(v)]; });
     const Array<Index> own(cluster_of.begin(), cluster_of.end());
     const Array<Index> all = graph_.topology().with_halo({own.data(), own.size()});
     cluster_of_.assign(all.begin(), all.end());
@@ -73,24 +68,16 @@ std::optional<ClusterBatch> ClusterLoader::next() {
     Array<Index> rows;
     for (const Index c : *clusters) {
       is_in[static_cast<std::size_t>(c)] = 1;
-      rows.insert(rows.end(), rows_.begin() + row_begin_[c], rows_.begin() + row_begin_[c + 1]);
+      const auto of_cluster = rows_.of(c);
+      rows.insert(rows.end(), of_cluster.begin(), of_cluster.end());
     }
     std::sort(rows.begin(), rows.end());
 
     const GraphTopology& whole = graph_.topology();
     KeptEdges kept = all_in_edges(*graph_.shards(), rows);
-    const auto is_kept = [&](local_index edge) {
+    kept.keep_if([&](local_index edge) {
       return is_in[static_cast<std::size_t>(cluster_of_[source_of(whole, edge)])] != 0;
-    };
-    Index count = 0;
-    for (Index i = 0; i < std::ssize(rows); ++i) {
-      const Index begin = kept.begin[i], end = kept.begin[i + 1];
-      kept.begin[i] = count;
-      for (Index k = begin; k < end; ++k)
-        if (is_kept(kept.edge[k])) kept.edge[count++] = kept.edge[k];
-    }
-    kept.begin.back() = count;
-    kept.edge.resize(static_cast<std::size_t>(count));
+    });
 
     LayerGraph layer = make_subgraph(*graph_.shards(), rows, kept);
     ClusterBatch batch{.number = batches_->number(),

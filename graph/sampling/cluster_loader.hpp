@@ -3,6 +3,7 @@
 /// ClusterLoader: mini-batches of whole clusters of nodes, as dgl.dataloading.ClusterGCNSampler.
 #pragma once
 
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/message/graph.hpp>
@@ -71,8 +72,7 @@ class ClusterLoader {
   Graph graph_;
   Index num_clusters_ = 0;
   Array<std::int32_t> cluster_of_;  // of each source row, then of each halo row
-  Array<Index> row_begin_;          // cluster c has rows_[row_begin_[c]] ... of this rank
-  Array<Index> rows_;
+  Grouped<Index> rows_;             // of this rank, by cluster
   std::optional<SeedBatches> batches_;  // of the numbers of all clusters, on each rank
 };
 

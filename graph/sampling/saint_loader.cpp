@@ -370,20 +370,10 @@ SaintLoader::Nodes SaintLoader::draw(std::uint64_t epoch, Index batch) const {
   for (std::size_t i = 0; i < answers.size(); ++i)
     if (answers[i] != 0) in_batch.insert(asked[i]);
 
-  Index count = 0;
-  for (Index i = 0; i < std::ssize(nodes.rows); ++i) {
-    const Index begin = nodes.kept.begin[i], end = nodes.kept.begin[i + 1];
-    nodes.kept.begin[i] = count;
-    for (Index k = begin; k < end; ++k) {
-      const local_index edge = nodes.kept.edge[k];
-      const Index source = source_of(whole, edge);
-      const bool is_kept =
-          source < local ? is_in[static_cast<std::size_t>(source)] != 0 : in_batch.contains(source - local);
-      if (is_kept) nodes.kept.edge[count++] = edge;
-    }
-  }
-  nodes.kept.begin.back() = count;
-  nodes.kept.edge.resize(static_cast<std::size_t>(count));
+  nodes.kept.keep_if([&](local_index edge) {
+    const Index source = source_of(whole, edge);
+    return source < local ? is_in[static_cast<std::size_t>(source)] != 0 : in_batch.contains(source - local);
+  });
   return nodes;
 }
 

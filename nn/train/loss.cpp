@@ -55,33 +55,33 @@ std::optional<ClassWeights> class_weights(const CrossEntropyOptions& options, In
   return weights;
 }
 
-void require_delta(double delta) {
-  require<InputError>(delta > 0, "huber: delta is ", delta, ", expected a positive number");
+void require_delta(const ElementLoss& loss) {
+  require<InputError>(loss.delta > 0, "huber: delta is ", loss.delta, ", expected a positive number");
 }
 
-/// Returns the mean over all elements of all ranks of an even function of prediction - target. sum(a, b)
-/// returns the local sum of the function. backward(a, b, scale, out, accumulate) computes out (+)= scale
-/// times the derivative at a - b; the derivative is odd, so it serves both operands.
-/// `delta` is compared between the ranks.
-template <class Sum, class Backward>
-Variable mean_of_differences(const char* name, const Variable& prediction, const Variable& target,
-                             const Communicator& comm, const Sum& sum, const Backward& backward,
-                             double delta = 0) {
+/// Returns the mean of a loss over all elements of all ranks. Targets get gradients of the losses that are
+/// even functions of prediction - target.
+Variable mean_of_elements(const char* name, const ElementLoss& loss, const Variable& prediction,
+                          const Variable& target, const Communicator& comm) {
   return comm.agree([&]() -> Variable {
     const Tensor& p = prediction.value();
     const Tensor& t = target.value();
-    const CollectiveCall call = CollectiveCall(name).equal("delta", delta).equal("shape", p.shape());
-    MeanLoss loss = mean_over_ranks(comm, call, [&] {
-      require<ShapeError>(p.shape() == t.shape(), name, ": the prediction has shape ", p.shape(),
-                          ", expected ", t.shape(), " as the target");
-      return sum(p, t);
+    const CollectiveCall call = CollectiveCall(name).equal("delta", loss.delta).equal("shape", p.shape());
+    MeanLoss mean = mean_over_ranks(comm, call, [&] {
+      require<ShapeError>(p.shape() == t.shape(), name, ": ",
+                          loss.kind == ElementLoss::bce ? "logits have" : "the prediction has", " shape ",
+                          p.shape(), ", expected ", t.shape(), " as the target");
+      require_delta(loss);
+      return element_loss_sum(loss, p, t);
     });
-    if (!recording({&prediction, &target})) return loss.value;
-    return record(std::move(loss.value), [p, t, dp = prediction.gradient(), dt = target.gradient(),
-                                          count = loss.count, backward](const Tensor& grad) {
+    if (!recording({&prediction, &target})) return mean.value;
+    return record(std::move(mean.value), [loss, p, t, dp = prediction.gradient(), dt = target.gradient(),
+                                          count = mean.count](const Tensor& grad) {
       const auto send = [&](const GradientPtr& to, double scale) {
         if (to == nullptr) return;
-        to->add([&](Tensor& out, bool accumulate) { backward(p, t, scale, out, accumulate); });
+        to->add([&](Tensor& out, bool accumulate) {
+          element_loss_backward(loss, p, t, static_cast<real>(scale), out, accumulate);
+        });
       };
       send(dp, grad.item() / count);
       send(dt, -grad.item() / count);
@@ -100,8 +100,7 @@ class RankCrossEntropy {
     SumAndCount total;
     for_each_block(
         [&](const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights* weights, Index) {
-          const SumAndCount block = weights != nullptr ? weighted_cross_entropy_sum(x, targets, *weights)
-                                                       : cross_entropy_sum(x, targets);
+          const SumAndCount block = cross_entropy_sum(x, targets, weights);
           total.sum.add(block.sum);
           total.count.add(block.count);
         });
@@ -114,10 +113,7 @@ class RankCrossEntropy {
       const bool is_real = out.is_real();
       TypedRows part = out.slice_rows(begin, begin + x.num_rows());
       Tensor gradient = is_real ? part.reals() : Tensor(x.shape());
-      if (weights != nullptr)
-        weighted_cross_entropy_backward(x, targets, *weights, scale, gradient, is_real && accumulate);
-      else
-        cross_entropy_backward(x, targets, scale, gradient, is_real && accumulate);
+      cross_entropy_backward(x, targets, scale, gradient, is_real && accumulate, weights);
       if (!is_real) add_rows(gradient, part, accumulate);
     });
   }
@@ -212,54 +208,19 @@ std::vector<double> balanced_class_weights(std::span<const std::int64_t> labels,
 }
 
 Variable bce_with_logits(const Variable& logits, const Tensor& target, const Communicator& comm) {
-  return comm.agree([&]() -> Variable {
-    const Tensor& x = logits.value();
-    const CollectiveCall call = CollectiveCall("bce_with_logits").equal("shape", x.shape());
-    MeanLoss loss = mean_over_ranks(comm, call, [&] {
-      require<ShapeError>(x.shape() == target.shape(), "bce_with_logits: logits have shape ", x.shape(),
-                          ", expected ", target.shape(), " as the target");
-      return bce_sum(x, target);
-    });
-    if (!recording({&logits})) return loss.value;
-    return record(std::move(loss.value),
-                  [x, target, dx = logits.gradient(), count = loss.count](const Tensor& grad) {
-                    dx->add([&](Tensor& out, bool accumulate) {
-                      bce_backward(x, target, static_cast<real>(grad.item() / count), out, accumulate);
-                    });
-                  });
-  });
+  return mean_of_elements("bce_with_logits", {ElementLoss::bce}, logits, target, comm);
 }
 
 Variable mse(const Variable& prediction, const Variable& target, const Communicator& comm) {
-  return mean_of_differences(
-      "mse", prediction, target, comm,
-      [](const Tensor& a, const Tensor& b) { return squared_error_sum(a, b); },
-      [](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
-        squared_error_backward(a, b, static_cast<real>(2 * scale), out, accumulate);
-      });
+  return mean_of_elements("mse", {ElementLoss::squared}, prediction, target, comm);
 }
 
 Variable l1(const Variable& prediction, const Variable& target, const Communicator& comm) {
-  return mean_of_differences(
-      "l1", prediction, target, comm,
-      [](const Tensor& a, const Tensor& b) { return absolute_error_sum(a, b); },
-      [](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
-        absolute_error_backward(a, b, static_cast<real>(scale), out, accumulate);
-      });
+  return mean_of_elements("l1", {ElementLoss::absolute}, prediction, target, comm);
 }
 
 Variable huber(const Variable& prediction, const Variable& target, const Communicator& comm, double delta) {
-  const auto limit = static_cast<real>(delta);
-  return mean_of_differences(
-      "huber", prediction, target, comm,
-      [=](const Tensor& a, const Tensor& b) {
-        require_delta(delta);
-        return huber_sum(a, b, limit);
-      },
-      [=](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
-        huber_backward(a, b, limit, static_cast<real>(scale), out, accumulate);
-      },
-      delta);
+  return mean_of_elements("huber", {ElementLoss::huber, delta}, prediction, target, comm);
 }
 
 double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
@@ -293,14 +254,12 @@ class LabelledElements {
     if (row_weights) weights_.assign(row_weights->begin(), row_weights->end());
   }
 
-  /// `of_block`: as `sum` of mean_of_labelled().
-  template <class Sum>
-  [[nodiscard]] SumAndCount sum(const Sum& of_block) const {
+  [[nodiscard]] SumAndCount sum(const ElementLoss& loss) const {
     return parallel_reduce(
         targets_.num_rows(), block_rows(), SumAndCount{},
         [&](Index begin, Index end) {
           const auto [predictions, targets, weights] = gathered(begin, end);
-          return of_block(predictions, targets, std::span<const real>(weights));
+          return element_loss_sum(loss, predictions, targets, weights);
         },
         [](SumAndCount all, const SumAndCount& block) {
           all.sum.add(block.sum);
@@ -308,13 +267,12 @@ class LabelledElements {
           return all;
         });
   }
-  /// out (+)= scale times the gradient. `of_block`: as `backward` of mean_of_labelled().
-  template <class Backward>
-  void backward(const Backward& of_block, real scale, Tensor& out, bool accumulate) const {
+  /// out (+)= scale times the gradient
+  void backward(const ElementLoss& loss, real scale, Tensor& out, bool accumulate) const {
     parallel_for(targets_.num_rows(), block_rows(), [&](Index begin, Index end) {
       const auto [predictions, targets, weights] = gathered(begin, end);
       Tensor gradients(targets.shape());
-      of_block(predictions, targets, scale, gradients);
+      element_loss_backward(loss, predictions, targets, scale, gradients, /*accumulate=*/false);
       for (Index e = 0; e < std::ssize(weights); ++e) gradients.data()[e] *= weights[e];
       if (!accumulate) std::fill_n(out.row(begin), (end - begin) * width_, real{0});
       const real* gradient = gradients.data();
@@ -361,34 +319,30 @@ class LabelledElements {
   Array<real> weights_;  // of rows; empty: all 1
 };
 
-/// sum(p, t, weights) returns the local sum of the loss, and backward(p, t, scale, out) computes out = scale
-/// times its derivative.
-template <class Sum, class Backward>
-Variable mean_of_labelled(const char* name, const Variable& prediction, const Tensor& target,
-                          std::span<const std::uint8_t> mask, const Communicator& comm,
-                          const RowWeights& row_weights, const Sum& sum, const Backward& backward,
-                          double delta = 1) {
+Variable mean_of_labelled(const char* name, const ElementLoss& loss, const Variable& prediction,
+                          const Tensor& target, std::span<const std::uint8_t> mask, const Communicator& comm,
+                          const RowWeights& row_weights) {
   return comm.agree([&]() -> Variable {
     const Tensor& x = prediction.value();
     std::optional<LabelledElements> elements;
     const CollectiveCall call = CollectiveCall(name)
-                                    .equal("delta", delta)
+                                    .equal("delta", loss.delta)
                                     .equal("shape", x.shape())
                                     .equal("row weights", row_weights.has_value());
-    MeanLoss loss = mean_over_ranks(
+    MeanLoss mean = mean_over_ranks(
         comm, call,
         [&] {
           require_target_rows(name, x, target, mask);
           if (row_weights) require_row_weights(name, *row_weights, x.num_rows());
-          require_delta(delta);
-          return elements.emplace(x, target, mask, row_weights).sum(sum);
+          require_delta(loss);
+          return elements.emplace(x, target, mask, row_weights).sum(loss);
         },
         " over an empty mask: no element of any rank has a target", row_weights.has_value());
-    if (!recording({&prediction})) return loss.value;
-    return record(std::move(loss.value), [elements = *std::move(elements), dx = prediction.gradient(),
-                                          count = loss.count, backward](const Tensor& grad) {
+    if (!recording({&prediction})) return mean.value;
+    return record(std::move(mean.value), [elements = *std::move(elements), dx = prediction.gradient(),
+                                          count = mean.count, loss](const Tensor& grad) {
       dx->add([&](Tensor& out, bool accumulate) {
-        elements.backward(backward, static_cast<real>(grad.item() / count), out, accumulate);
+        elements.backward(loss, static_cast<real>(grad.item() / count), out, accumulate);
       });
     });
   });
@@ -398,40 +352,22 @@ Variable mean_of_labelled(const char* name, const Variable& prediction, const Te
 
 Variable bce_with_logits(const Variable& logits, const Tensor& target, std::span<const std::uint8_t> mask,
                          const Communicator& comm, const RowWeights& row_weights) {
-  return mean_of_labelled("bce_with_logits", logits, target, mask, comm, row_weights, bce_sum,
-                          [](const Tensor& x, const Tensor& t, real scale, Tensor& out) {
-                            bce_backward(x, t, scale, out, /*accumulate=*/false);
-                          });
+  return mean_of_labelled("bce_with_logits", {ElementLoss::bce}, logits, target, mask, comm, row_weights);
 }
 
 Variable mse(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
              const Communicator& comm, const RowWeights& row_weights) {
-  return mean_of_labelled("mse", prediction, target, mask, comm, row_weights, squared_error_sum,
-                          [](const Tensor& p, const Tensor& t, real scale, Tensor& out) {
-                            squared_error_backward(p, t, 2 * scale, out, /*accumulate=*/false);
-                          });
+  return mean_of_labelled("mse", {ElementLoss::squared}, prediction, target, mask, comm, row_weights);
 }
 
 Variable l1(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
             const Communicator& comm, const RowWeights& row_weights) {
-  return mean_of_labelled("l1", prediction, target, mask, comm, row_weights, absolute_error_sum,
-                          [](const Tensor& p, const Tensor& t, real scale, Tensor& out) {
-                            absolute_error_backward(p, t, scale, out, /*accumulate=*/false);
-                          });
+  return mean_of_labelled("l1", {ElementLoss::absolute}, prediction, target, mask, comm, row_weights);
 }
 
 Variable huber(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
                const Communicator& comm, const RowWeights& row_weights, double delta) {
-  const auto limit = static_cast<real>(delta);
-  return mean_of_labelled(
-      "huber", prediction, target, mask, comm, row_weights,
-      [=](const Tensor& p, const Tensor& t, std::span<const real> weights) {
-        return huber_sum(p, t, limit, weights);
-      },
-      [=](const Tensor& p, const Tensor& t, real scale, Tensor& out) {
-        huber_backward(p, t, limit, scale, out, /*accumulate=*/false);
-      },
-      delta);
+  return mean_of_labelled("huber", {ElementLoss::huber, delta}, prediction, target, mask, comm, row_weights);
 }
 
 namespace {

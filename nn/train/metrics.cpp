@@ -75,18 +75,21 @@ double finite_score(double score, const char* name, Index row) {
   return score;
 }
 
+/// Returns the mean of value(k) over the k < n that count.
+double mean_where(Index n, FunctionRef<bool(Index)> counts, FunctionRef<double(Index)> value) {
+  double sum = 0;
+  Index count = 0;
+  for (Index k = 0; k < n; ++k)
+    if (counts(k)) sum += value(k), ++count;
+  return count > 0 ? sum / static_cast<double>(count) : undefined;
+}
+
 /// `keys(c)` returns this rank's scores of column c, one of those that have positives and negatives.
 double mean_over_columns(Index first, std::span<const std::int64_t> positives,
                          std::span<const std::int64_t> negatives, FunctionRef<ScoreKeys(Index)> keys,
                          BinaryMetric metric, const Communicator& comm) {
-  double sum = 0;
-  Index count = 0;
-  for (Index c = first; c < std::ssize(positives); ++c) {
-    if (positives[c] == 0 || negatives[c] == 0) continue;
-    sum += metric(keys(c), comm);
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count) : undefined;
+  const auto counts = [&](Index c) { return c >= first && positives[c] != 0 && negatives[c] != 0; };
+  return mean_where(std::ssize(positives), counts, [&](Index c) { return metric(keys(c), comm); });
 }
 
 double of_classes(const char* name, BinaryMetric metric, const Tensor& logits,
@@ -168,23 +171,25 @@ class Outcomes {
       : width_(std::ssize(counts) / 4), counts_(std::move(counts)) {
     comm.all_reduce(std::span<std::int64_t>(counts_));
   }
-  [[nodiscard]] double f1(Index c) const { return f1_of(of(0, c), of(1, c) + of(2, c)); }
   [[nodiscard]] bool occurs(Index c) const { return of(0, c) + of(1, c) + of(2, c) > 0; }
   [[nodiscard]] bool is_labelled(Index c) const { return occurs(c) || of(3, c) > 0; }
-  [[nodiscard]] double micro() const {
-    std::int64_t correct = 0, wrong = 0;
-    for (Index c = 0; c < width_; ++c) {
-      correct += of(0, c);
-      wrong += of(1, c) + of(2, c);
-    }
-    return f1_of(correct, wrong);
+  /// The F1 of those classes or columns that count, of the last one if `average` is binary.
+  [[nodiscard]] double f1(F1 average, FunctionRef<bool(Index)> counts) const {
+    const double mean = mean_where(width_, counts, [&](Index c) { return f1_of(c, c + 1); });
+    if (average == F1::macro || std::isnan(mean)) return mean;
+    return f1_of(average == F1::binary ? width_ - 1 : 0, width_);
   }
 
  private:
   [[nodiscard]] std::int64_t of(Index outcome, Index c) const {
     return counts_[static_cast<std::size_t>(outcome * width_ + c)];
   }
-  static double f1_of(std::int64_t correct, std::int64_t wrong) {
+  [[nodiscard]] double f1_of(Index begin, Index end) const {
+    std::int64_t correct = 0, wrong = 0;
+    for (Index c = begin; c < end; ++c) {
+      correct += of(0, c);
+      wrong += of(1, c) + of(2, c);
+    }
     const double all = 2 * static_cast<double>(correct) + static_cast<double>(wrong);
     return all == 0 ? 0 : 2 * static_cast<double>(correct) / all;
   }
@@ -235,13 +240,7 @@ double f1_score(const Tensor& logits, std::span<const std::int64_t> labels,
       if (predicted != targets[i] && predicted >= 0) ++counts[width + predicted];
     };
     const Outcomes outcomes(sums_of_rows<std::int64_t>(logits.num_rows(), 4 * width, count), comm);
-    double sum = 0;
-    Index classes = 0;
-    for (Index c = 0; c < width; ++c)
-      if (outcomes.occurs(c)) sum += outcomes.f1(c), ++classes;
-    if (classes == 0) return undefined;
-    if (average == F1::binary) return outcomes.f1(1);
-    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(classes);
+    return outcomes.f1(average, [&](Index c) { return outcomes.occurs(c); });
   });
 }
 
@@ -264,12 +263,7 @@ double f1_score(const Tensor& scores, const Tensor& targets, std::span<const std
       }
     };
     const Outcomes outcomes(sums_of_rows<std::int64_t>(scores.num_rows(), 4 * width, count), comm);
-    double sum = 0;
-    Index columns = 0;
-    for (Index c = 0; c < width; ++c)
-      if (outcomes.is_labelled(c)) sum += outcomes.f1(c), ++columns;
-    if (columns == 0) return undefined;
-    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(columns);
+    return outcomes.f1(average, [&](Index c) { return outcomes.is_labelled(c); });
   });
 }
 
@@ -321,14 +315,8 @@ Array<ColumnSums> sum_errors(const char* name, const Tensor& predictions, const 
 
 /// Returns the mean of value(c) over the columns with at least `least` targets.
 double mean_of(const Array<ColumnSums>& columns, double least, FunctionRef<double(Index)> value) {
-  double sum = 0;
-  Index count = 0;
-  for (Index c = 0; c < std::ssize(columns); ++c) {
-    if (columns[c].count < least) continue;
-    sum += value(c);
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+  return mean_where(
+      std::ssize(columns), [&](Index c) { return columns[c].count >= least; }, value);
 }
 
 double mean_error(const char* name, const Tensor& predictions, const Tensor& targets,

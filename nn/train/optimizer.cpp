@@ -31,6 +31,22 @@ void require_lr(double lr) {
                       ", expected a finite number of 0 or more");
 }
 
+void require_adam(double beta1, double beta2, double eps) {
+  require_not_negative(eps, "eps");
+  require<InputError>(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1,
+                      "the optimizer options beta1 and beta2 are ", beta1, " and ", beta2,
+                      ", expected values from 0 to below 1");
+}
+
+AdamCoefficients adam_coefficients(double beta1, double beta2, double eps, double rate) {
+  return {.beta1 = static_cast<real>(beta1),
+          .rest1 = static_cast<real>(1 - beta1),
+          .beta2 = static_cast<real>(beta2),
+          .rest2 = static_cast<real>(1 - beta2),
+          .eps = static_cast<real>(eps),
+          .rate = static_cast<real>(rate)};
+}
+
 }  // namespace
 
 void Optimizer::set_lr(double lr) {
@@ -138,24 +154,17 @@ Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, D
       beta2_(options.beta2),
       eps_(options.eps),
       decay_(decay) {
-  require_not_negative(options.eps, "eps");
-  require<InputError>(beta1_ >= 0 && beta1_ < 1 && beta2_ >= 0 && beta2_ < 1,
-                      "the optimizer options beta1 and beta2 are ", beta1_, " and ", beta2_,
-                      ", expected values from 0 to below 1");
+  require_adam(beta1_, beta2_, eps_);
 }
 
 void Adam::update(Slot& slot, const Tensor& gradient) {
   const double t = static_cast<double>(slot.steps.get());
-  const AdamCoefficients c{
-      .beta1 = static_cast<real>(beta1_),
-      .rest1 = static_cast<real>(1 - beta1_),
-      .beta2 = static_cast<real>(beta2_),
-      .rest2 = static_cast<real>(1 - beta2_),
-      .eps = static_cast<real>(eps_),
-      .rate = static_cast<real>(lr_of(slot) / (1 - std::pow(beta1_, t))),
-      .root_of_correction = static_cast<real>(std::sqrt(1 - std::pow(beta2_, t))),
-      .decay = static_cast<real>(decay_ == Decay::gradient ? slot.weight_decay : 0),
-      .keep = static_cast<real>(decay_ == Decay::parameter ? 1 - lr_of(slot) * slot.weight_decay : 1)};
+  AdamCoefficients c = adam_coefficients(beta1_, beta2_, eps_, lr_of(slot) / (1 - std::pow(beta1_, t)));
+  c.root_of_correction = static_cast<real>(std::sqrt(1 - std::pow(beta2_, t)));
+  if (decay_ == Decay::gradient)
+    c.decay = static_cast<real>(slot.weight_decay);
+  else
+    c.keep = static_cast<real>(1 - lr_of(slot) * slot.weight_decay);
   adam_step(slot.parameter.value(), gradient, slot.state[0], slot.state[1], c);
 }
 
@@ -422,10 +431,7 @@ SparseAdam::SparseAdam(const EmbeddingRefs& embeddings, const SparseAdamOptions&
       beta1_(options.beta1),
       beta2_(options.beta2),
       eps_(options.eps) {
-  require_not_negative(options.eps, "eps");
-  require<InputError>(beta1_ >= 0 && beta1_ < 1 && beta2_ >= 0 && beta2_ < 1,
-                      "the optimizer options beta1 and beta2 are ", beta1_, " and ", beta2_,
-                      ", expected values from 0 to below 1");
+  require_adam(beta1_, beta2_, eps_);
 }
 
 void SparseAdam::describe(CollectiveCall& call) const {
@@ -435,16 +441,7 @@ void SparseAdam::describe(CollectiveCall& call) const {
 void SparseAdam::update(std::uint64_t step, Tensor& rows, const Tensor& gradient,
                         std::vector<Tensor>& state) {
   const auto t = static_cast<double>(step);
-  const AdamCoefficients c{
-      .beta1 = static_cast<real>(beta1_),
-      .rest1 = static_cast<real>(1 - beta1_),
-      .beta2 = static_cast<real>(beta2_),
-      .rest2 = static_cast<real>(1 - beta2_),
-      .eps = static_cast<real>(eps_),
-      .rate = static_cast<real>(lr() * std::sqrt(1 - std::pow(beta2_, t)) / (1 - std::pow(beta1_, t))),
-      .root_of_correction = 1,
-      .decay = 0,
-      .keep = 1};
-  adam_step(rows, gradient, state[0], state[1], c);
+  const double rate = lr() * std::sqrt(1 - std::pow(beta2_, t)) / (1 - std::pow(beta1_, t));
+  adam_step(rows, gradient, state[0], state[1], adam_coefficients(beta1_, beta2_, eps_, rate));
 }
 }}  // namespace sar

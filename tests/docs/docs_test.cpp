@@ -167,7 +167,7 @@ TEST_CASE("a partitioned graph") {
   const Communicator comm = Communicator::world();
   const NewWorkingDirectory directory(comm);
   CHECK_THROWS_AS(partitioned(comm), InputError);
-  save_partition(comm, "parts", to_graph_data(make_karate(comm)));
+  save_partition(comm, "parts", sar::test::to_graph_data(make_karate(comm)));
   partitioned(comm);
 
   Generator gen(0);

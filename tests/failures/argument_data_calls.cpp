@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "failures/argument_calls.hpp"
 
-#include <sar/graph/partition/assignment.hpp>
+#include <sar/graph/partition/partition.hpp>
 
 namespace sar::test {
 namespace {
@@ -289,7 +289,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       },
       method, seed);
   add(
-      calls, comm, "graph/partition/assignment.hpp assign_nodes",
+      calls, comm, "graph/partition/partition.hpp assign_nodes",
       [](Scene& s, PartitionMethod by, int parts, std::uint64_t of, bool balance, int passes) {
         const AssignmentOptions options{
             .parts = parts, .seed = of, .balance_edges = balance, .passes = passes};

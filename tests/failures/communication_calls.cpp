@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "failures/scene.hpp"
+#include "graph/data/dataset_files.hpp"
 
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/comm/rows/distributed_tensor.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "failures/scene.hpp"
+#include "graph/data/dataset_files.hpp"
 
 #include <sar/graph/data/dataset_source.hpp>
 #include <sar/graph/data/generators.hpp>

@@ -4,7 +4,7 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/graph/message/degree_factors.hpp>
-#include <sar/graph/partition/assignment.hpp>
+#include <sar/graph/partition/partition.hpp>
 
 #include <array>
 #include <numeric>
@@ -402,7 +402,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const Array<Index>& ids) { return std::vector<double>(ids.begin(), ids.end()); });
   add_maker<Array<std::int32_t>>(
-      calls, "graph/partition/assignment.hpp assign_nodes", true,
+      calls, "graph/partition/partition.hpp assign_nodes", true,
       [=](bool wrong) {
         return [=, list = edges(wrong)] {
           return assign_nodes(comm, scene_nodes, *list, PartitionMethod::ldg, {.parts = 3});

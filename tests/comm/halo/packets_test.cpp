@@ -11,7 +11,7 @@ namespace {
 
 Packets packets_of(const std::vector<HaloRange>& ranges, Index stage_rows, Index row_size,
                    Index values_of_a_packet) {
-  return {ranges, stage_rows, row_size, *wire_format<real>(), values_of_a_packet * sizeof(real)};
+  return {ranges, stage_rows, row_size, *stored_format(NumberType::reals), values_of_a_packet * sizeof(real)};
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include <numeric>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 using namespace sar;
@@ -33,11 +32,12 @@ struct Some {
   }
 };
 
-template <class Value>
-void check_format() {
-  const WireFormat& format = *wire_format<Value>();
-  CHECK(format.bytes(5) == 5 * sizeof(Value));
-  CHECK(format.as_stored(NumberType::reals) == std::is_same_v<Value, real>);
+}  // namespace
+
+TEST_CASE("values of rows in full precision") {
+  const WireFormat& format = *stored_format(NumberType::reals);
+  CHECK(format.bytes(5) == 5 * sizeof(real));
+  CHECK(format.as_stored(NumberType::reals));
   Some some;
   Array<std::byte> packed(format.bytes(4));
   format.pack(some.tensor, some.rows, 1, 5, packed.data());  // begins and ends inside of rows
@@ -61,13 +61,11 @@ void check_format() {
   CHECK(combined(ReduceOp::min) == std::vector<real>{4, 1, 1, 10});
 }
 
-}  // namespace
-
 TEST_CASE("rows in bfloat16 travel as they are stored") {
-  const WireFormat& format = *bfloat16_format();
+  const WireFormat& format = *stored_format(NumberType::bfloat16);
   CHECK(format.as_stored(NumberType::bfloat16));
   CHECK_FALSE(format.as_stored(NumberType::reals));
-  CHECK_FALSE(wire_format<real>()->as_stored(NumberType::bfloat16));
+  CHECK_FALSE(stored_format(NumberType::reals)->as_stored(NumberType::bfloat16));
   const Some some;
   const TypedRows rows(some.tensor, NumberType::bfloat16);
   Array<std::byte> packed(format.bytes(4));
@@ -75,14 +73,6 @@ TEST_CASE("rows in bfloat16 travel as they are stored") {
   std::vector<real> values(4);
   format.unpack(packed.data(), 4, values.data());
   CHECK(values == std::vector<real>{4, 5, 9, 10});
-}
-
-TEST_CASE("values of rows in single precision") {
-  check_format<float>();
-}
-
-TEST_CASE("values of rows in double precision") {
-  check_format<double>();
 }
 
 namespace {
@@ -127,7 +117,7 @@ double scale_of(std::span<const real> row) {
 }  // namespace
 
 TEST_CASE("bfloat16: half the bytes, rounded to the nearest, ties to even") {
-  const WireFormat& format = *bfloat16_format();
+  const WireFormat& format = *stored_format(NumberType::bfloat16);
   CHECK(format.bytes(5) == 10);
   CHECK(wire_bytes(HaloFormat::bf16, 5) == 10);
   CHECK_FALSE(format.as_stored(NumberType::reals));
@@ -150,7 +140,7 @@ TEST_CASE("bfloat16: half the bytes, rounded to the nearest, ties to even") {
 }
 
 TEST_CASE("bfloat16: rows are packed from inside of rows, and added in full precision") {
-  const WireFormat& format = *bfloat16_format();
+  const WireFormat& format = *stored_format(NumberType::bfloat16);
   Some some;
   Array<std::byte> packed(format.bytes(4));
   format.pack(some.tensor, some.rows, 1, 5, packed.data());

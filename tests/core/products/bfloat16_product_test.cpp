@@ -86,9 +86,9 @@ TEST_CASE("matmul and matmul_nt of rows and results in bfloat16") {
           TypedRows out(random_tensor({n, m}, 5), to);
           const Tensor before = out.to_tensor().clone();
           if (way == 0) matmul(a.rows, w, out);
-          if (way == 1) matmul(a.rows, w, bias, out);
+          if (way == 1) matmul(a.rows, w, out, {.bias = bias});
           if (way == 2) matmul_nt(a.rows, wt, out);
-          if (way == 3) matmul_nt(a.rows, wt, out, true);
+          if (way == 3) matmul_nt(a.rows, wt, out, {.accumulate = true});
           const Tensor found = out.to_tensor();
           bool all_near = true;
           for (Index i = 0; i < n; ++i)
@@ -130,7 +130,7 @@ TEST_CASE("a subnormal number to which a product of zeros is added is kept") {
   const TypedRows rows(Tensor::zeros({9, 4}), NumberType::bfloat16);
   const auto tiny = static_cast<real>(0x1p-130);
   TypedRows out(Tensor::full({9, 70}, tiny), NumberType::bfloat16);
-  matmul(rows, random_tensor({4, 70}, 1), out, true);
+  matmul(rows, random_tensor({4, 70}, 1), out, {.accumulate = true});
   const Tensor found = out.to_tensor();
   CHECK(std::ranges::all_of(found.values(), [&](real x) { return x == tiny; }));
 }

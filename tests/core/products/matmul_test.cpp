@@ -97,10 +97,10 @@ TEST_CASE("out = a b, out += a b agree with the definition") {
       for (const bool accumulate : {false, true}) {
         CAPTURE(accumulate);
         Tensor out = start.clone();
-        matmul(a, b, out, accumulate);
+        matmul(a, b, out, {.accumulate = accumulate});
         CHECK(expected.error(start, accumulate, out) < 1);
         out.copy_from(start);
-        matmul_nt(a, transposed(b), out, accumulate);
+        matmul_nt(a, transposed(b), out, {.accumulate = accumulate});
         CHECK(expected.error(start, accumulate, out) < 1);
       }
     }
@@ -116,10 +116,10 @@ TEST_CASE("a bias is added to each row") {
       Tensor rows({n, m}), out({n, m});
       for (Index i = 0; i < n; ++i) std::copy_n(bias.data(), m, rows.row(i));
       const Definition expected(a, b);
-      matmul(a, b, bias, out);
+      matmul(a, b, out, {.bias = bias});
       CHECK(expected.error(rows, true, out) < 1);
       out.fill(7);
-      matmul_nt(a, transposed(b), bias, out);
+      matmul_nt(a, transposed(b), out, {.bias = bias});
       CHECK(expected.error(rows, true, out) < 1);
     }
 }
@@ -264,7 +264,7 @@ TEST_CASE("shapes that do not fit are named, all three") {
   CHECK_THROWS_WITH_AS(matmul_nt(a, b, out),
                        "out [n, m] = a [n, k] (b [m, k])^T: a has shape [3, 2], b [2, 4], out [3, 4]",
                        ShapeError);
-  CHECK_THROWS_WITH_AS(matmul(a, b, Tensor({3}), out),
+  CHECK_THROWS_WITH_AS(matmul(a, b, out, {.bias = Tensor({3})}),
                        "out [n, m] = a [n, k] b [k, m]: bias has shape [3], out [3, 4]", ShapeError);
   Tensor small({2, 4});
   CHECK_THROWS_AS(matmul(a, b, small), ShapeError);

@@ -33,7 +33,7 @@ TEST_CASE("columns, elements, losses and products of 17 million rows") {
   CHECK(sum.data()[0] == 2 * count);
   CHECK(sum_squares(ones) == count);
   CHECK(column_moments(ones).mean[0] == 1);
-  CHECK(squared_error_sum(ones, full({count, 1}, 2)).sum.value() == count);
+  CHECK(element_loss_sum({ElementLoss::squared}, ones, full({count, 1}, 2)).sum.value() == count);
   Tensor product({1, 1});
   matmul_tn(ones, ones, product, false, {.of_a = &sum});
   CHECK(std::abs(product.data()[0] - count) <= 2);  // the parts are added in real

@@ -58,18 +58,20 @@ TEST_CASE("binary cross entropy and squared errors against their formulas") {
     bce_gradient.push_back(2 * (sigmoid - target));
     gradient.push_back(2 * (z - target));
   }
-  CHECK(bce_sum(x, t).sum.value() == doctest::Approx(bce).epsilon(tolerance()));
-  CHECK(bce_sum(x, t).count.value() == 20'000);
-  CHECK(squared_error_sum(x, t).sum.value() == doctest::Approx(squares).epsilon(tolerance()));
+  CHECK(element_loss_sum({ElementLoss::bce}, x, t).sum.value() == doctest::Approx(bce).epsilon(tolerance()));
+  CHECK(element_loss_sum({ElementLoss::bce}, x, t).count.value() == 20'000);
+  CHECK(element_loss_sum({ElementLoss::squared}, x, t).sum.value() ==
+        doctest::Approx(squares).epsilon(tolerance()));
   Tensor out(x.shape());
-  bce_backward(x, t, 2, out, false);
+  element_loss_backward({ElementLoss::bce}, x, t, 2, out, false);
   CHECK(relative_error(out, bce_gradient) < tolerance());
-  squared_error_backward(x, t, 2, out, false);
+  element_loss_backward({ElementLoss::squared}, x, t, 1, out, false);
   CHECK(relative_error(out, gradient) < tolerance());
 }
 
 TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
   const Tensor x = random_tensor({20'001}, 1, -3, 3), t = random_tensor({20'001}, 2, -1, 1);
+  const ElementLoss huber_at{ElementLoss::huber, 0.75};
   double absolute = 0, huber = 0;
   std::vector<double> signs, clamped;
   for (Index i = 0; i < x.size(); ++i) {
@@ -79,24 +81,25 @@ TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
     signs.push_back(d > 0 ? 2 : -2);
     clamped.push_back(2 * std::min(std::max(d, -0.75), 0.75));
   }
-  CHECK(absolute_error_sum(x, t).sum.value() == doctest::Approx(absolute).epsilon(tolerance()));
-  CHECK(huber_sum(x, t, real(0.75)).sum.value() == doctest::Approx(huber).epsilon(tolerance()));
-  CHECK(huber_sum(x, t, real(0.75)).count.value() == 20'001);
+  CHECK(element_loss_sum({ElementLoss::absolute}, x, t).sum.value() ==
+        doctest::Approx(absolute).epsilon(tolerance()));
+  CHECK(element_loss_sum(huber_at, x, t).sum.value() == doctest::Approx(huber).epsilon(tolerance()));
+  CHECK(element_loss_sum(huber_at, x, t).count.value() == 20'001);
   Tensor out(x.shape());
-  absolute_error_backward(x, t, 2, out, false);
+  element_loss_backward({ElementLoss::absolute}, x, t, 2, out, false);
   CHECK(relative_error(out, signs) == 0);
-  absolute_error_backward(x, x, 2, out, false);
+  element_loss_backward({ElementLoss::absolute}, x, x, 2, out, false);
   CHECK(relative_error(out, std::vector<double>(20'001)) == 0);
-  huber_backward(x, t, real(0.75), 2, out, true);
+  element_loss_backward(huber_at, x, t, 2, out, true);
   CHECK(relative_error(out, clamped) < tolerance());
 
   const Tensor none = Tensor::full({1}, std::numeric_limits<real>::quiet_NaN()), zero = Tensor::zeros({1});
   Tensor slope({1});
-  CHECK(std::isnan(absolute_error_sum(none, zero).sum.value()));
-  CHECK(std::isnan(huber_sum(none, zero, 1).sum.value()));
-  absolute_error_backward(none, zero, 1, slope, false);
+  CHECK(std::isnan(element_loss_sum({ElementLoss::absolute}, none, zero).sum.value()));
+  CHECK(std::isnan(element_loss_sum({ElementLoss::huber}, none, zero).sum.value()));
+  element_loss_backward({ElementLoss::absolute}, none, zero, 1, slope, false);
   CHECK(std::isnan(slope.item()));
-  huber_backward(none, zero, 1, 1, slope, false);
+  element_loss_backward({ElementLoss::huber}, none, zero, 1, slope, false);
   CHECK(std::isnan(slope.item()));
 }
 
@@ -120,11 +123,12 @@ TEST_CASE("sums with weights are exact: rows in another order give the same bits
       std::copy_n(x.row(from), 3, a.row(i));
       a1.data()[i] = x.row(from)[0], b1.data()[i] = t.row(from)[0];
     }
-    const SumAndCount entropy =
-        weighted_cross_entropy_sum(a, c, {.of_class = of_class, .spread = spread, .of_row = w});
-    return std::vector<double>{entropy.sum.value(), entropy.count.value(), bce_sum(a1, b1, w).sum.value(),
-                               squared_error_sum(a1, b1, w).sum.value(),
-                               absolute_error_sum(a1, b1, w).sum.value()};
+    const TargetWeights of_targets{.of_class = of_class, .spread = spread, .of_row = w};
+    const SumAndCount entropy = cross_entropy_sum(a, c, &of_targets);
+    return std::vector<double>{entropy.sum.value(), entropy.count.value(),
+                               element_loss_sum({ElementLoss::bce}, a1, b1, w).sum.value(),
+                               element_loss_sum({ElementLoss::squared}, a1, b1, w).sum.value(),
+                               element_loss_sum({ElementLoss::absolute}, a1, b1, w).sum.value()};
   };
   CHECK(sums(false) == sums(true));
   double squares = 0;
@@ -132,7 +136,7 @@ TEST_CASE("sums with weights are exact: rows in another order give the same bits
   for (Index i = 0; i < n; ++i)
     squares +=
         weights[static_cast<std::size_t>(i)] * std::pow(static_cast<double>(a.data()[i]) - b.data()[i], 2);
-  const SumAndCount found = squared_error_sum(a, b, weights);
+  const SumAndCount found = element_loss_sum({ElementLoss::squared}, a, b, weights);
   CHECK(found.sum.value() == doctest::Approx(squares).epsilon(tolerance()));
   CHECK(found.count.value() == n);
 }

@@ -129,7 +129,7 @@ std::vector<Tensor> results(const Tensor& x, const Tensor& grad) {
   result([&](Tensor& g) { softmax_rows_backward(x, g, g); });
   result([&](Tensor& g) { log_softmax_rows_backward(x, g, g); });
   result([&](Tensor& g) { cross_entropy_backward(x, targets, 2, g, true); });
-  result([&](Tensor& g) { bce_backward(x, g, 2, g, true); });
+  result([&](Tensor& g) { element_loss_backward({ElementLoss::bce}, x, g, 2, g, true); });
   return found;
 }
 

@@ -107,12 +107,12 @@ TEST_CASE("each precision keeps its bound, in all forms") {
       const MatmulPrecisionScope scope(precision);
       matmul(a, b, out);
       CHECK(expected.relative_error(zero, out) <= bound(precision, k));
-      matmul(a, b, bias, out);
+      matmul(a, b, out, {.bias = bias});
       CHECK(expected.relative_error(rows, out) <= bound(precision, k));
       matmul_nt(a, transposed(b), out);
       CHECK(expected.relative_error(zero, out) <= bound(precision, k));
       out.copy_from(start);
-      matmul_nt(a, transposed(b), out, true);
+      matmul_nt(a, transposed(b), out, {.accumulate = true});
       CHECK(expected.relative_error(start, out) <= bound(precision, k));
       matmul_tn(transposed(a), b, out);
       CHECK(expected.relative_error(zero, out) <= bound(precision, k));

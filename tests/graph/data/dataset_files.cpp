@@ -13,6 +13,7 @@
 #include <fstream>
 #include <random>
 #include <span>
+#include <utility>
 
 namespace sar::test {
 namespace {
@@ -29,6 +30,14 @@ std::vector<T> by_original_id(const Communicator& comm, const std::vector<Index>
     std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(i * width), width,
                 sorted.begin() + ids[i] * static_cast<std::ptrdiff_t>(width));
   return sorted;
+}
+
+template <class T>
+DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const T> values, Index num_rows) {
+  DataArray column(type, std::move(row_shape), num_rows);
+  REQUIRE(column.bytes.size() == values.size_bytes());
+  std::ranges::copy(std::as_bytes(values), column.bytes.begin());
+  return column;
 }
 
 }  // namespace
@@ -137,6 +146,40 @@ void write_dataset(const std::string& directory, const WholeDataset& graph, bool
   write_npy<std::uint8_t>(directory + "/train_mask.npy", length, graph.train_mask, NpyType::boolean);
   write_npy<std::uint8_t>(directory + "/val_mask.npy", length, graph.val_mask, NpyType::boolean);
   write_npy<std::uint8_t>(directory + "/test_mask.npy", length, graph.test_mask, NpyType::boolean);
+}
+
+GraphData to_graph_data(NodeData data) {
+  GraphData graph;
+  graph.name = std::move(data.name);
+  NodeTypeData& nodes = graph.node_types.emplace_back();
+  const auto count = static_cast<Index>(data.original_ids.size());
+  nodes.book = std::move(data.book);
+  nodes.original_ids = std::move(data.original_ids);
+  nodes.ids_are_original = data.ids_are_original;
+  if (data.sparse_features != nullptr)
+    nodes.sparse["features"] = to_sparse_array(*data.sparse_features);
+  else
+    nodes.data["features"] = as_column(npy_real, {data.features.row_size()},
+                                       std::span<const real>(std::as_const(data.features).values()), count);
+  data.features = {};
+  data.sparse_features = nullptr;
+  if (data.targets.defined())
+    nodes.data["labels"] =
+        as_column(npy_real, {data.targets.row_size()}, std::span<const real>(data.targets.values()), count);
+  else
+    nodes.data["labels"] = as_column(NpyType::int64, {}, std::span<const std::int64_t>(data.labels), count);
+  for (const auto& [name, mask] : {std::pair{"train_mask", &data.train_mask},
+                                   {"val_mask", &data.val_mask},
+                                   {"test_mask", &data.test_mask}})
+    nodes.data[name] = as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(*mask), count);
+  EdgeTypeData& edges = graph.edge_types.emplace_back();
+  edges.num_edges = data.num_edges;
+  edges.edges = std::move(data.edges);
+  if (!edges.edges.weight.empty())
+    edges.data["weight"] =
+        as_column(npy_real, {}, std::span<const real>(edges.edges.weight), edges.edges.size());
+  edges.edges.weight = {};
+  return graph;
 }
 
 }  // namespace sar::test

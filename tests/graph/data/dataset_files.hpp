@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// For the tests of datasets: temporary directories, a small dataset to write into them, and the whole of a
-/// distributed graph in original ids.
+/// For the tests of datasets: temporary directories, a small dataset to write into them, the whole of a
+/// distributed graph in original ids, and its data as columns.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -56,5 +56,9 @@ void mark_as_fortran_order(const std::string& path);
 
 /// Writes the files of a dataset into an existing directory; features as float32. Local.
 void write_dataset(const std::string& directory, const WholeDataset& graph, bool weighted);
+
+/// The reverse of to_node_data(): the fields "features", "labels", the three masks, and "weight" of the edges
+/// if there are weights. Local.
+GraphData to_graph_data(NodeData data);
 
 }  // namespace sar::test

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include "graph/data/dataset_files.hpp"
+
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/distributed_data.hpp>
 #include <sar/graph/data/generators.hpp>
-#include <sar/graph/data/graph_view.hpp>
 
 #include <support/thrown.hpp>
 

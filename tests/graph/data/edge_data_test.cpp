@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
 
 #include <sar/data.hpp>
@@ -16,6 +17,7 @@
 
 using namespace sar;
 using sar::test::thrown_by_all;
+using sar::test::to_graph_data;
 
 namespace {
 

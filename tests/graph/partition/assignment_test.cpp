@@ -2,9 +2,9 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/generators.hpp>
-#include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/ldg.hpp>
 #include <sar/graph/partition/node_partition.hpp>
+#include <sar/graph/partition/partition.hpp>
 
 #include <doctest/doctest.h>
 

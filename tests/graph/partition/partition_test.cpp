@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/random.hpp>
-#include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/metis.hpp>
 #include <sar/graph/partition/partition.hpp>
 #include <sar/graph/partition/scotch.hpp>
