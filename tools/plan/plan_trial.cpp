@@ -2,7 +2,7 @@
 #include "plan_rates.hpp"
 
 #include "train/train_graph.hpp"
-#include "train/train_label_steps.hpp"
+#include "train/train_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
@@ -91,7 +91,7 @@ class Trial {
                                   .model = o.model,
                                   .gen = Generator(o.seed)});
     loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());
-    steps_ = std::make_unique<NodeSteps>(*loaded_, o_);
+    steps_ = make_node_steps(*loaded_, o_);
     optimizer_ = make_optimizer(o, *steps_);
   }
 
@@ -163,7 +163,7 @@ class Trial {
   TrainOptions o_;
   double live_before_;
   std::optional<TrainingGraph> loaded_;
-  std::unique_ptr<NodeSteps> steps_;
+  std::unique_ptr<Steps> steps_;
   std::unique_ptr<Optimizer> optimizer_;
   double forward_ = std::numeric_limits<double>::infinity(), backward_ = forward_, evaluation_ = forward_;
   double sent_bytes_ = 0;
