@@ -45,12 +45,19 @@ enum class TableNumbers : char {
 
 /// The files of one folder, such as raw/. All functions are collective; they throw InputError, the same on
 /// every rank.
-class OgbText {
+class TableFolder {
  public:
-  OgbText(Communicator comm, std::string folder, Index block_bytes)
-      : comm_(std::move(comm)), folder_(std::move(folder)), block_bytes_(block_bytes) {}
+  /// The paths of the files have this beginning and one of the endings; `expected` ends the message about a
+  /// file that is missing.
+  TableFolder(Communicator comm, std::string beginning, Index block_bytes,
+              std::vector<std::string> endings = {".csv.gz", ".csv"}, std::string expected = "an OGB folder")
+      : comm_(std::move(comm)),
+        beginning_(std::move(beginning)),
+        block_bytes_(block_bytes),
+        endings_(std::move(endings)),
+        expected_(std::move(expected)) {}
 
-  /// The path of name.csv.gz, unpacked or not; empty when there is none and it is not required.
+  /// The path of a file; empty when there is none and it is not required.
   [[nodiscard]] std::string find_file(const std::string& name, bool required) const;
   /// The files <beginning>*.csv.gz by name.
   [[nodiscard]] std::vector<std::string> other_files(const std::string& beginning) const;
@@ -68,10 +75,14 @@ class OgbText {
   /// Numbers of nodes in train.csv.gz, valid.csv.gz and test.csv.gz as masks.
   void read_masks(FieldTable& to, const PartitionBook& slices) const;
 
- private:
+ protected:
   Communicator comm_;
-  std::string folder_;
+  std::string beginning_;
   Index block_bytes_;
+
+ private:
+  std::vector<std::string> endings_;
+  std::string expected_;
 };
 
 // The splits of folders of link prediction: lists of pairs of nodes, and of knowledge graphs: lists of (head,

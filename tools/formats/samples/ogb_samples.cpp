@@ -48,7 +48,7 @@ std::vector<SampleEdge> read_edges(const Communicator& comm, const std::string& 
 SampleDataset read_ogb_samples(const Communicator& comm, const std::string& folder,
                                const SourceOptions& options) {
   const Index block = options.block_bytes;
-  const OgbText raw(comm, folder + "/raw", block);
+  const TableFolder raw(comm, folder + "/raw/", block);
   const std::string node_list = raw.find_file("num-node-list", true);
   const std::string edge_list = raw.find_file("num-edge-list", true);
   const TableFormat counts{.smallest = 0, .largest = Index{1} << 40};
@@ -84,7 +84,7 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
   data.labels = raw.read_rows(data.label_file, sizes.graphs, TableNumbers::labels, "graph");
   if (const std::string split = find_split(comm, folder + "/split", options.split); !split.empty()) {
     FieldTable masks;
-    OgbText(comm, split, block).read_masks(masks, sizes.graphs);
+    TableFolder(comm, split + "/", block).read_masks(masks, sizes.graphs);
     const char* const names[] = {"train_mask", "val_mask", "test_mask"};
     for (std::size_t i = 0; i < data.masks.size(); ++i)
       data.masks[i] = masks.read(comm, split, names[i], graphs);
