@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -95,23 +96,10 @@ class ListReader final : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
 };
 
-std::string read_all(const std::string& path) {
-  TextFile file(path);
-  std::string text;
-  constexpr Index piece = Index{1} << 22;
-  for (Index got = piece; got == piece;) {
-    const std::size_t old_size = text.size();
-    text.resize(old_size + static_cast<std::size_t>(piece));
-    got = file.read(text.data() + old_size, piece);
-    text.resize(old_size + static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
 FeatureRows parse_feature_rows(const std::string& path) {
   FeatureRows rows;
   ListReader reader(path, rows);
-  nlohmann::json::sax_parse(read_all(path), &reader);
+  nlohmann::json::sax_parse(read_beginning(path, std::numeric_limits<Index>::max()), &reader);
   require<InputError>(!rows.keys.empty(), path,
                       ": there are no nodes, expected {\"node\": [number, ...], ...}");
   return rows;
