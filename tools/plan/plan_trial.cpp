@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan_rates.hpp"
 
+#include "formats/shared_texts.hpp"
 #include "train/train_graph.hpp"
 #include "train/train_steps.hpp"
 
@@ -367,24 +368,24 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Width
 Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
                       const Widths& widths, double nodes, double degree) {
   const std::string model = describe_model(o, widths);
-  std::string text;
-  comm.agree([&] {
-    if (comm.rank() != 0 || file.empty()) return;
+  const std::string given = formats::shared_text(comm, [&]() -> std::string {
     std::error_code error;
-    if (!std::filesystem::exists(file, error)) return check_writable(file);
-    text = read_text(file, "a file that plan --rates has written");
+    const bool is_there = std::filesystem::exists(file, error);
+    if (!file.empty() && !is_there) check_writable(file);
+    if (!is_there) return "";
+    std::string text = read_text(file, "a file that plan --rates has written");
     const Rates found = parse_rates(text, file);
     require<InputError>(found.model == model, file, ": the rates are of '", found.model, "', expected '",
                         model, "' or a file that is not there yet");
+    return text;
   });
-  text = comm.broadcast(text, 0);
-  if (!text.empty()) return parse_rates(text, file);
+  if (!given.empty()) return parse_rates(given, file);
   const Rates rates = comm.agree([&] { return measure_rates(comm, o, widths, nodes, degree); });
-  text = comm.broadcast(to_text(rates), 0);
-  comm.agree([&] {
-    if (comm.rank() == 0 && !file.empty()) write_text(file, text);
+  const std::string measured = formats::shared_text(comm, [&] {
+    if (!file.empty()) write_text(file, to_text(rates));
+    return to_text(rates);
   });
-  return parse_rates(text, file);
+  return parse_rates(measured, file);
 }
 
 }  // namespace sar::tools

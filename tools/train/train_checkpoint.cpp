@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train_checkpoint.hpp"
 
+#include "formats/shared_texts.hpp"
 #include "options/option_table.hpp"
 #include "program.hpp"
 
@@ -341,21 +342,17 @@ void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& o
 }
 
 std::string find_checkpoint(const Communicator& comm, const std::string& path) {
-  std::string found;
-  comm.agree([&] {
+  return formats::shared_text(comm, [&] {
     std::error_code error;
-    if (comm.rank() != 0) return;
     if (!std::filesystem::is_directory(path, error)) {
       const SafetensorsFile file(path);
-      if (file.metadata().contains("epoch") && file.metadata().contains("optimizer")) found = path;
-      return;
+      return file.metadata().contains("epoch") && file.metadata().contains("optimizer") ? path : "";
     }
     const std::map<int, std::string> checkpoints = checkpoints_in(path);
     require<InputError>(!checkpoints.empty(), path,
                         ": the directory has no checkpoint, expected one, or a file of weights");
-    found = checkpoints.rbegin()->second;
+    return checkpoints.rbegin()->second;
   });
-  return comm.broadcast(found, 0);
 }
 
 void load_model_of_checkpoint(const Communicator& comm, const std::string& path, Module& model) {

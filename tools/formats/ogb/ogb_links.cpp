@@ -95,7 +95,7 @@ ListedPairs PairList::pairs() const {
 }
 
 PairList::Found PairList::read(const std::string& name, Index columns, Index end, const char* what) const {
-  std::string place = shared_path(comm_, [&] {
+  std::string place = shared_text(comm_, [&] {
     const std::string npz = if_there(path_ + ".npz");
     require<InputError>(!npz.empty() || !is_there_or_packed(path_ + ".pt") || is_there_or_packed(path_),
                         path_, ".pt: is a file of torch, expected ", path_,
@@ -192,7 +192,7 @@ ListedPairs PairList::triples(const ListedRelation& relation) const {
 }  // namespace
 
 bool has_pair_lists(const Communicator& comm, const std::string& split) {
-  return !shared_path(comm, [&]() -> std::string {
+  return !shared_text(comm, [&]() -> std::string {
             for (const char* list : list_names)
               for (const char* form : {".npz", "/edge", "/source_node", "/head", ".pt"}) {
                 const std::string path = split + list;

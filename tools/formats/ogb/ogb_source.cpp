@@ -85,10 +85,10 @@ class OgbSource final : public FileSource {
         block_bytes_(options.block_bytes),
         raw_(comm_of_source, path + "/raw/", options.block_bytes) {
     const std::string split = find_split(comm(), path_ + "/split", options.split);
-    has_types_ = !shared_path(comm(), [&] { return is_ogb_hetero(path_) ? path_ : ""; }).empty();
+    has_types_ = !shared_text(comm(), [&] { return is_ogb_hetero(path_) ? path_ : ""; }).empty();
     if (has_types_)
       read_types(split);
-    else if (!shared_path(comm(), [&] { return if_there(path_ + "/raw/data.npz"); }).empty())
+    else if (!shared_text(comm(), [&] { return if_there(path_ + "/raw/data.npz"); }).empty())
       read_binary_graph();
     else
       read_text_graph();
@@ -179,7 +179,7 @@ class OgbSource final : public FileSource {
       else if (member.name.starts_with("edge_") && member.name != "edge_index")
         add_binary_field(edges_[0], member.name == "edge_feat" ? "features" : member.name, member);
     }
-    const std::string labels = shared_path(comm(), [&] { return if_there(path_ + "/raw/node-label.npz"); });
+    const std::string labels = shared_text(comm(), [&] { return if_there(path_ + "/raw/node-label.npz"); });
     if (!labels.empty()) {
       const auto label_archive = open_npz(comm(), labels);
       add_binary_field(nodes_[0], "labels", find_member(*label_archive, "node_label"));

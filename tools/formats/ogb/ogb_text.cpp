@@ -5,7 +5,6 @@
 #include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
 
-#include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
@@ -16,15 +15,6 @@
 namespace sar::formats {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find) {
-  return broadcast_texts(comm,
-                         comm.agree([&] { return comm.rank() == 0 ? find() : std::vector<std::string>(); }));
-}
-
-std::string shared_path(const Communicator& comm, FunctionRef<std::string()> find) {
-  return shared_list(comm, [&] { return std::vector<std::string>{find()}; })[0];
-}
 
 std::string if_there(const std::string& path) {
   return is_there_or_packed(path) ? path : "";
@@ -60,7 +50,7 @@ std::string find_split(const Communicator& comm, const std::string& directory, c
 }
 
 std::string TableFolder::find_file(const std::string& name, bool required) const {
-  return shared_path(comm_, [&] {
+  return shared_text(comm_, [&] {
     for (const std::string& ending : endings_)
       if (const std::string path = beginning_ + name + ending; is_there_or_packed(path)) return path;
     require<InputError>(!required, beginning_, name, endings_[0], ": there is no such file, expected ",

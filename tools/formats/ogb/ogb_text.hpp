@@ -5,11 +5,11 @@
 
 #include "formats/edge_chunks.hpp"
 #include "formats/field_data.hpp"
+#include "formats/shared_texts.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <optional>
@@ -17,12 +17,6 @@
 #include <vector>
 
 namespace sar::formats {
-
-/// Collective. A list of rank 0 on all ranks.
-std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
-
-/// Collective. A path that rank 0 finds; empty: there is none.
-std::string shared_path(const Communicator& comm, FunctionRef<std::string()> find);
 
 /// Local. The path, if there is such a file or folder, also in an archive; else empty.
 std::string if_there(const std::string& path);
