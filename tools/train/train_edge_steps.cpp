@@ -5,11 +5,12 @@
 #include "train_predict.hpp"
 #include "train_steps.hpp"
 
+#include <sar/core/memory/index_arrays.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -49,12 +50,6 @@ void for_each_chunk_of(const Communicator& comm, Index size, Index chunk, const 
 /// A part of some values, which may be missing.
 std::span<const Index> slice_of(std::span<const Index> values, Index begin, Index count) {
   return values.empty() ? values : values.subspan(begin, count);
-}
-
-Array<Index> all_of(const TaskEdges& part) {
-  Array<Index> all(static_cast<std::size_t>(part.edges.size()));
-  std::iota(all.begin(), all.end(), Index{0});
-  return all;
 }
 
 /// Of some edges: classes, or values [edges, 1].
@@ -196,7 +191,7 @@ class EdgeSteps : public Steps {
   [[nodiscard]] Variable loss(const Batch& batch) override {
     const Variable h = apply(network(), batch);
     const TaskEdges& train = task_.train;
-    const Array<Index> positions = batch.seeds ? batch.rows : all_of(train);
+    const Array<Index> positions = batch.seeds ? batch.rows : consecutive(0, train.edges.size());
     Array<Index> types;
     if (!train.types.empty())
       for (const Index i : positions) types.push_back(train.types[i]);
@@ -359,7 +354,7 @@ class EdgeSteps : public Steps {
   void evaluate_labels(const Variable& h, const TaskEdges& part, double Scores::*score,
                        std::vector<Scores>& scores) const {
     const Tensor numbers = numbers_of(h, part.src(), part.dst(), {});
-    const EdgeLabels of_part = labels_of(part, all_of(part), o_.task.labels);
+    const EdgeLabels of_part = labels_of(part, consecutive(0, part.edges.size()), o_.task.labels);
     const Labels labels{.type = o_.task.labels, .classes = of_part.classes, .targets = of_part.values};
     const Array<std::uint8_t> mask(part.labels.size(), 1);
     const std::vector<Metric> metrics = metrics_of(o_.task);

@@ -6,9 +6,9 @@
 #include "formats/packed/zip_file.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 
 #include <array>
-#include <numeric>
 #include <utility>
 
 namespace sar::formats {
@@ -88,9 +88,8 @@ ListedPairs PairList::pairs() const {
       pairs.negatives.dst = negative->values;
     }
   }
-  pairs.edges.id.resize(pairs.edges.src.size());
-  std::iota(pairs.edges.id.begin(), pairs.edges.id.end(),
-            gather_book(comm_, std::ssize(pairs.edges.src)).begin(comm_.rank()));
+  const Index edges = std::ssize(pairs.edges.src);
+  pairs.edges.id = consecutive(gather_book(comm_, edges).begin(comm_.rank()), edges);
   return pairs;
 }
 

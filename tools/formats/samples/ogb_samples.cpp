@@ -16,8 +16,7 @@ namespace {
 /// The edges of all graphs, those of each graph one after another. Their ends count from 0 in the graph.
 std::vector<SampleEdge> read_edges(const Communicator& comm, const std::string& path, Index block_bytes,
                                    const SampleSizes& sizes, const std::vector<Index>& edges_of_graphs) {
-  std::vector<Index> edge_begin{0};
-  for (const Index edges : edges_of_graphs) edge_begin.push_back(edge_begin.back() + edges);
+  const std::vector<Index> edge_begin = offsets_of_sizes(edges_of_graphs);
   const Index num_edges = edge_begin.back();
   const TableFormat format{
       .columns = 2,
