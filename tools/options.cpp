@@ -53,8 +53,7 @@ void read_separator(const std::string& word, std::optional<char>& separator) {
       {"auto", std::nullopt}, {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"blank", ' '}};
   const auto found = words.find(word);
   if (found == words.end() && word.size() != 1)
-    throw CLI::ValidationError(
-        "--separator", "'" + word + "', expected auto, tab, comma, semicolon, blank or one character");
+    refuse_value("--separator", word, "auto, tab, comma, semicolon, blank or one character");
   separator = found == words.end() ? word[0] : found->second;
 }
 
@@ -64,8 +63,7 @@ CLI::Option* add_roles(CLI::App& app, const std::string& option, const std::vect
                        std::multimap<std::string, std::string>& columns, const std::string& help) {
   const auto read = [&columns, option, roles](const std::vector<std::string>& texts) {
     const auto refuse = [&](const std::string& item, const std::string& expected) {
-      throw CLI::ValidationError(
-          option, "'" + item + "', expected " + expected + "ROLE=COLUMN with a role of " + joined(roles));
+      refuse_value(option, item, expected + "ROLE=COLUMN with a role of " + joined(roles));
     };
     for (const std::string& text : texts) {
       std::string role;
@@ -150,6 +148,10 @@ bool is_name(const std::string& given, const std::string& name) {
   return std::ranges::equal(given, name, {}, dashed, dashed);
 }
 
+void refuse_value(const std::string& option, const std::string& text, const std::string& expected) {
+  throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+}
+
 void begin_group(CLI::App& app, const std::string& name) {
   app.option_defaults()->group(name);
 }
@@ -224,8 +226,7 @@ CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::s
   const auto read = [&pairs, option, form](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const auto [name, value] = split_at(text, '=');
-      if (name.empty() || value.empty())
-        throw CLI::ValidationError(option, "'" + text + "', expected " + form);
+      if (name.empty() || value.empty()) refuse_value(option, text, form);
       if (!pairs.emplace(name, value).second) throw CLI::ValidationError(option, name + " is given twice");
     }
   };
@@ -233,10 +234,8 @@ CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::s
 }
 
 const Choices<PartitionMethod>& partition_methods() {
-  static const Choices<PartitionMethod> methods{
-      {"contiguous", PartitionMethod::contiguous}, {"random", PartitionMethod::random},
-      {"metis", PartitionMethod::metis},           {"ldg", PartitionMethod::ldg},
-      {"scotch", PartitionMethod::scotch},         {"auto", PartitionMethod::automatic}};
+  using enum PartitionMethod;
+  static const auto methods = named({contiguous, random, metis, ldg, scotch, automatic});
   return methods;
 }
 
@@ -298,8 +297,7 @@ Index split_number(const std::string& path, const formats::SourceOptions& o) {
   const bool is_ogb = std::filesystem::is_directory(path + "/raw", error) || path.ends_with(".zip");
   if (o.split.empty() || is_ogb) return 0;
   const std::optional<Index> number = to_signed_number<Index>(o.split);
-  if (!number || *number < 0)
-    throw CLI::ValidationError("--split", "'" + o.split + "', expected the number of a split, from 0 on");
+  if (!number || *number < 0) refuse_value("--split", o.split, "the number of a split, from 0 on");
   return *number;
 }
 

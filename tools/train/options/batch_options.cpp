@@ -42,15 +42,17 @@ void add_saint_options(OptionTable& t, SampleOptions& s) {
                  [&s] { return s.is_saint() && s.sampler != Sampler::saint_node; });
 }
 
+/// "8", or "parts".
+void read_clusters(const std::string& text, SampleOptions& s) {
+  const auto number = to_signed_number<Index>(text);
+  if (text != "parts" && (!number || *number < 1 || *number > std::numeric_limits<int>::max()))
+    refuse_value("--clusters", text, "the number of clusters, from 1 on, or parts");
+  s.clusters = number.value_or(SampleOptions::parts);
+}
+
 void add_cluster_options(OptionTable& t, SampleOptions& s) {
-  const auto read = [&s](const std::string& text) {
-    const auto number = to_signed_number<Index>(text);
-    if (text != "parts" && (!number || *number < 1 || *number > std::numeric_limits<int>::max()))
-      throw CLI::ValidationError("--clusters",
-                                 "'" + text + "', expected the number of clusters, from 1 on, or parts");
-    s.clusters = number.value_or(SampleOptions::parts);
-  };
-  t.parsed("--clusters", read, "N|parts",
+  using enum PartitionMethod;
+  t.parsed("--clusters", read_clusters, s, "N|parts",
            "mini-batches of clusters: N clusters, or `parts`, those of the partition directory")
       .for_tasks({TaskType::node})
       .excludes({"--sample", "--mfg"})
@@ -60,12 +62,7 @@ void add_cluster_options(OptionTable& t, SampleOptions& s) {
                t.words({"--cluster-method", "--clusters-per-batch"});
       });
   t.number("--clusters-per-batch", s.clusters_per_batch, "clusters of a batch", 1).needs("--clusters");
-  t.choice("--cluster-method", s.cluster_method,
-           {{"auto", PartitionMethod::automatic},
-            {"metis", PartitionMethod::metis},
-            {"ldg", PartitionMethod::ldg},
-            {"random", PartitionMethod::random},
-            {"contiguous", PartitionMethod::contiguous}},
+  t.choice("--cluster-method", s.cluster_method, named({automatic, metis, ldg, random, contiguous}),
            "how clusters are made")
       .needs("--clusters")
       .read_with("a number of --clusters", [&s] { return s.clusters > 0; });

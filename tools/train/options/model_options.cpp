@@ -16,7 +16,7 @@ namespace {
 constexpr double most_dropout = 0.999;
 
 /// Sets the heads from "8", or from "8,8,1".
-void set_heads(ModelDescription& m, const std::string& text) {
+void set_heads(const std::string& text, ModelDescription& m) {
   std::vector<Index> heads = read_numbers<Index>(
       "--heads", text, [](Index number) { return number >= 1; },
       "a whole number from 1 on, or one for each layer, such as 8,8,1");
@@ -53,9 +53,7 @@ void add_layer_options(OptionTable& t, TrainOptions& o) {
   t.choice("--activation", m.activation, named(ModelDescription::activations()), "activation").recorded([&m] {
     return m.activation == default_activation(m) ? "as by default" : m.activation;
   });
-  t.parsed(
-       "--heads", [&m](const std::string& text) { set_heads(m, text); }, "LIST",
-       "attention: heads of all layers but the last, or a list: 8,8,1")
+  t.parsed("--heads", set_heads, m, "LIST", "attention: heads of all layers but the last, or a list: 8,8,1")
       .default_text(concat(m.heads))
       .for_models_with("heads", m)
       .recorded([&m] { return m.heads_of_layers.empty() ? concat(m.heads) : joined(m.heads_of_layers); });

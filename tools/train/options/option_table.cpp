@@ -79,8 +79,7 @@ std::map<std::string, std::string> OptionTable::record() const {
 std::vector<std::string> read_names(const std::string& option, const std::string& text,
                                     const std::string& expected) {
   std::vector<std::string> names = split_text(text, ',');
-  if (std::ranges::count(names, "") > 0)
-    throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+  if (std::ranges::count(names, "") > 0) refuse_value(option, text, expected);
   return names;
 }
 
@@ -92,7 +91,7 @@ std::map<std::string, double> read_named_numbers(const std::string& option, cons
     const std::size_t equals = std::min(part.rfind('='), part.size());
     const auto number = to_signed_number<double>(part.substr(std::min(equals + 1, part.size())));
     if (equals == 0 || !number || !valid(*number) || !numbers.emplace(part.substr(0, equals), *number).second)
-      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+      refuse_value(option, text, expected);
   }
   return numbers;
 }

@@ -193,6 +193,13 @@ class OptionTable {
                     const std::string& form, const std::string& help) {
     return row(app_.add_option_function<std::string>(name, read, help)->option_text(form));
   }
+  /// The same for a function that gets the text and where its value goes.
+  template <class T>
+  OptionRow& parsed(const std::string& name, void (*read)(const std::string&, T&), T& value,
+                    const std::string& form, const std::string& help) {
+    return parsed(
+        name, [read, &value](const std::string& text) { read(text, value); }, form, help);
+  }
 
   // To read them:
 
@@ -224,8 +231,7 @@ std::vector<T> read_numbers(const std::string& option, const std::string& text,
   std::vector<T> numbers;
   for (const std::string& part : split_text(text, ',')) {
     const std::optional<T> number = to_signed_number<T>(part);
-    if (!number || !valid(*number))
-      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+    if (!number || !valid(*number)) refuse_value(option, text, expected);
     numbers.push_back(*number);
   }
   return numbers;

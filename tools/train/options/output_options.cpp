@@ -10,10 +10,9 @@ namespace {
 
 void read_keep(const std::string& word, KeptWeights& keep) {
   if (to_signed_number<Index>(word))
-    throw CLI::ValidationError("--keep", "'" + word + "', expected last or best (--keep-checkpoints " + word +
-                                             " keeps that many checkpoints)");
-  if (word != "last" && word != "best")
-    throw CLI::ValidationError("--keep", "'" + word + "', expected one of last, best");
+    refuse_value("--keep", word,
+                 "last or best (--keep-checkpoints " + word + " keeps that many checkpoints)");
+  if (word != "last" && word != "best") refuse_value("--keep", word, "one of last, best");
   keep = word == "best" ? KeptWeights::best : KeptWeights::last;
 }
 
@@ -70,11 +69,8 @@ void add_output_options(OptionTable& t, TrainOptions& o) {
   file("--tensorboard", o.tensorboard, "DIR", "event files of TensorBoard, a record per epoch");
   file("--save-weights", o.save_weights, "FILE", "weights after the training (.safetensors)").common();
   file("--predict", o.predict, "DIR", "predictions after the training, as .npy files").common();
-  t.row(t.app()
-            .add_option_function<std::string>(
-                "--keep", [&o](const std::string& word) { read_keep(word, o.keep); },
-                "weights to save and predict with, of the last or the best epoch: last, best")
-            ->type_name("NAME"))
+  t.parsed("--keep", read_keep, o.keep, "NAME",
+           "weights to save and predict with, of the last or the best epoch: last, best")
       .default_text("last")
       .recorded([&o] { return o.keep == KeptWeights::best ? "best" : "last"; });
   t.number("--predict-layer", o.predict_layer, "also writes the output of this layer, embeddings.npy", 1)

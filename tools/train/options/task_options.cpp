@@ -19,10 +19,7 @@ void read_shares(const std::string& text, TaskOptions& o) {
   const auto [first, second] = split_at(text, ',');
   const auto valid = to_signed_number<double>(first), test = to_signed_number<double>(second);
   if (!valid || !test || !(*valid >= 0) || !(*test >= 0) || !(*valid + *test < 1))
-    throw CLI::ValidationError("--split-edges",
-                               "'" + text +
-                                   "', expected two shares of 0 or more, together less than 1, such "
-                                   "as 0.05,0.10");
+    refuse_value("--split-edges", text, "two shares of 0 or more, together less than 1, such as 0.05,0.10");
   o.valid = *valid;
   o.test = *test;
   o.has_shares = true;
@@ -47,7 +44,7 @@ void read_shifts(const std::string& text, PotentialOptions& o) {
 void read_scale(const std::string& text, PotentialOptions& o) {
   const auto number = to_signed_number<double>(text);
   if (text != "fit" && text != "keep" && (!number || !(*number > 0) || !std::isfinite(*number)))
-    throw CLI::ValidationError("--energy-scale", "'" + text + "', expected fit, keep, or a number above 0");
+    refuse_value("--energy-scale", text, "fit, keep, or a number above 0");
   o.scale = text == "fit" ? EnergySource::fit : text == "keep" ? EnergySource::keep : EnergySource::given;
   o.given_scale = number.value_or(0);
 }
@@ -61,7 +58,7 @@ void read_new_species(const std::string& text, PotentialOptions& o) {
     const NewSpecies species{name, like};
     const bool is_repeated = std::ranges::count(o.new_species, species.name, &NewSpecies::name) > 0;
     if (species.name.empty() || is_repeated || (name.size() < each.size() && like.empty()))
-      throw CLI::ValidationError("--new-species", "'" + text + "', expected " + expected);
+      refuse_value("--new-species", text, expected);
     o.new_species.push_back(species);
   }
 }
@@ -85,7 +82,7 @@ void read_stages(const std::string& text, PotentialOptions& o) {
         "--stages", of_terms, [](double x) { return x >= 0 && std::isfinite(x); }, expected);
     if (!epoch || *epoch <= (o.stages.empty() ? 1 : o.stages.back().epoch) || weights.size() != 3 ||
         weights[0] + weights[1] + weights[2] == 0)
-      throw CLI::ValidationError("--stages", "'" + text + "', expected " + expected);
+      refuse_value("--stages", text, expected);
     o.stages.push_back({*epoch, weights[0], weights[1], weights[2]});
   }
 }
@@ -98,22 +95,19 @@ std::string text_of_stages(const PotentialOptions& o) {
 }
 
 void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {
-  t.parsed(
-       "--energy-shifts", [&o](const std::string& text) { read_shifts(text, o); }, "SOURCE|NAME=E,...",
-       "energies of single atoms: fit, keep, isolated, or given ones")
+  t.parsed("--energy-shifts", read_shifts, o, "SOURCE|NAME=E,...",
+           "energies of single atoms: fit, keep, isolated, or given ones")
       .recorded([&o] {
         return o.shifts == EnergySource::given ? list_text(o.given_shifts)
                                                : name_in(energy_sources, o.shifts);
       });
-  t.parsed(
-       "--energy-scale", [&o](const std::string& text) { read_scale(text, o); }, "fit|keep|X",
-       "scale of the network's energies: of the training forces, or a given one")
+  t.parsed("--energy-scale", read_scale, o, "fit|keep|X",
+           "scale of the network's energies: of the training forces, or a given one")
       .recorded([&o] {
         return o.scale == EnergySource::given ? concat(o.given_scale) : name_in(energy_sources, o.scale);
       });
-  t.parsed(
-       "--new-species", [&o](const std::string& text) { read_new_species(text, o); }, "NAME[=LIKE],...",
-       "species beside those of --init-weights, which may begin as one of them")
+  t.parsed("--new-species", read_new_species, o, "NAME[=LIKE],...",
+           "species beside those of --init-weights, which may begin as one of them")
       .recorded([&o] { return text_of_new_species(o); });
 }
 
@@ -131,7 +125,7 @@ void read_radial_network(const std::string& text, ModelDescription& m) {
   const std::vector<Index> widths = read_numbers<Index>(
       "--radial-mlp", text, [](Index width) { return 1 <= width && width <= 4096; }, expected);
   if (std::ranges::count(widths, widths[0]) != std::ssize(widths) || widths.size() > 64)
-    throw CLI::ValidationError("--radial-mlp", "'" + text + "', expected " + expected);
+    refuse_value("--radial-mlp", text, expected);
   m.radial_hidden = widths[0];
   m.radial_layers = std::ssize(widths);
 }
@@ -149,9 +143,8 @@ void add_mace_options(OptionTable& t, ModelDescription& m) {
   t.number("--num-cutoff-basis", m.cutoff_power, "mace: power p of the polynomial cutoff function", 2, 64)
       .for_models_with("cutoff_power", m)
       .recorded();
-  t.parsed(
-       "--radial-mlp", [&m](const std::string& text) { read_radial_network(text, m); }, "N,N,...",
-       "mace: widths of the hidden layers of the radial network")
+  t.parsed("--radial-mlp", read_radial_network, m, "N,N,...",
+           "mace: widths of the hidden layers of the radial network")
       .default_text("64,64,64")
       .for_models_with("radial_hidden", m)
       .recorded([&m] {
@@ -170,7 +163,7 @@ void add_mace_options(OptionTable& t, ModelDescription& m) {
            if (text == name) std::tie(m.residual_first, m.density) = value;
          }
          if (std::ranges::find(names, text) == names.end())
-           throw CLI::ValidationError("--interaction-first", "'" + text + "', expected " + joined(names));
+           refuse_value("--interaction-first", text, joined(names));
        },
        "NAME", "mace: first layer, by its name in mace-torch")
       .default_text(first_layers()[0].first)
@@ -198,9 +191,8 @@ void add_link_options(OptionTable& t, TrainOptions& options) {
   constexpr Index most_negatives = 1 << 20;
   TaskOptions& o = options.task;
   t.group("Links", {TaskType::link});
-  t.parsed(
-       "--split-edges", [&o](const std::string& text) { read_shares(text, o); }, "V,T",
-       "link, edge: shares of validation and test edges, without a given split")
+  t.parsed("--split-edges", read_shares, o, "V,T",
+           "link, edge: shares of validation and test edges, without a given split")
       .default_text(concat(o.valid, ',', o.test))
       .for_tasks(pair_tasks)
       .as_text([&o] { return concat(o.valid, ',', o.test); });
@@ -288,9 +280,8 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
             {"total", EnergyError::total}},
            "divisor of errors of energies in the loss")
       .recorded();
-  t.parsed(
-       "--stages", [&o](const std::string& text) { read_stages(text, o); }, "EPOCH:E,F,S;...",
-       "other weights of energies, forces and stresses from an epoch on")
+  t.parsed("--stages", read_stages, o, "EPOCH:E,F,S;...",
+           "other weights of energies, forces and stresses from an epoch on")
       .recorded([&o] { return text_of_stages(o); });
   t.number("--energy-weight", o.energy_weight, "weight of energies per atom in the loss", 0, most);
   t.number("--forces-weight", o.forces_weight, "weight of forces in the loss", 0, most);

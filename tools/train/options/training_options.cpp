@@ -32,8 +32,7 @@ void read_splits(const std::string& text, TrainOptions& o) {
   o.splits = read_numbers<Index>(
       "--splits", text, [](Index split) { return split >= 0; }, expected);
   for (const Index split : o.splits)
-    if (std::ranges::count(o.splits, split) > 1)
-      throw CLI::ValidationError("--splits", "'" + text + "', expected " + expected);
+    if (std::ranges::count(o.splits, split) > 1) refuse_value("--splits", text, expected);
 }
 
 std::string describe_class_weights(const TaskOptions& o) {
@@ -55,9 +54,8 @@ void add_task_options(OptionTable& t, TaskOptions& o) {
   t.choice("--loss", o.label_loss, label_losses, "node, graph: loss; auto: by the labels")
       .for_tasks(labelled_tasks)
       .as_text([&o] { return o.labels == LabelType::classes ? "" : name_in(label_losses, o.label_loss); });
-  t.parsed(
-       "--class-weights", [&o](const std::string& text) { read_class_weights(text, o); }, "balanced|LIST",
-       "node, graph: weights of the classes in the loss; balanced: all classes count the same")
+  t.parsed("--class-weights", read_class_weights, o, "balanced|LIST",
+           "node, graph: weights of the classes in the loss; balanced: all classes count the same")
       .for_tasks(labelled_tasks)
       .as_text([&o] { return describe_class_weights(o); });
   t.number("--label-smoothing", o.label_smoothing, "node, graph: share of the loss that all classes get", 0,
@@ -103,9 +101,8 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
            1 << 20)
       .excludes({"--describe"})
       .common();
-  t.parsed(
-       "--splits", [&o](const std::string& text) { read_splits(text, o); }, "all|LIST",
-       "runs on several splits of the dataset: all, or their numbers")
+  t.parsed("--splits", read_splits, o, "all|LIST",
+           "runs on several splits of the dataset: all, or their numbers")
       .for_tasks(network_tasks)
       .excludes({"--split", "--split-nodes", "--split-graphs", "--describe"});
   t.number("--seed", o.seed, "seed of parameters, dropout, samples, generated graph and partition");
@@ -153,9 +150,7 @@ void add_training_options(OptionTable& t, TrainOptions& o) {
   add_schedule_options(t, o);
   add_run_options(t, o);
   t.choice("--matmul-precision", o.matmul_precision,
-           {{"highest", MatmulPrecision::highest},
-            {"high", MatmulPrecision::high},
-            {"medium", MatmulPrecision::medium}},
+           named({MatmulPrecision::highest, MatmulPrecision::high, MatmulPrecision::medium}),
            "precision of matrix products")
       .recorded();
   t.choice("--precision", o.mixed_precision, {{"full", false}, {"mixed", true}},
