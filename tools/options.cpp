@@ -123,6 +123,13 @@ std::string nearest_option(const CLI::App& app, const std::string& given) {
   return nearest.empty() ? longer : nearest;
 }
 
+CLI::Option* as_path(CLI::Option* option, const std::string& form) {
+  const auto check = [](const std::string& given) {
+    return given.empty() ? std::string("the path is empty") : "";
+  };
+  return option->check(CLI::Validator(check, ""))->option_text(form);
+}
+
 }  // namespace
 
 Choices<std::string> named(const std::vector<std::string>& names) {
@@ -300,17 +307,6 @@ Index split_number(const std::string& path, const formats::SourceOptions& o) {
   if (!number || *number < 0) refuse_value("--split", o.split, "the number of a split, from 0 on");
   return *number;
 }
-
-namespace {
-
-CLI::Option* as_path(CLI::Option* option, const std::string& form) {
-  const auto check = [](const std::string& given) {
-    return given.empty() ? std::string("the path is empty") : "";
-  };
-  return option->check(CLI::Validator(check, ""))->option_text(form);
-}
-
-}  // namespace
 
 CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,
                       const std::string& help) {

@@ -244,20 +244,6 @@ void take_mean(const Communicator& comm, Rates& rates) {
   rates.copied_bytes = comm.all_reduce(rates.copied_bytes, ReduceOp::min);
 }
 
-}  // namespace
-
-std::string describe_model(const TrainOptions& o, const Widths& widths) {
-  const ModelDescription& m = o.model;
-  return concat(describe_layers(m.with_widths(widths.features, widths.classes)),
-                widths.stored > 0 ? concat(", ", std::ceil(widths.stored), " features of a node stored") : "",
-                ", dropout ", m.dropout,
-                m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
-                to_string(o.matmul_precision), o.graph_options.reproducible ? ", sums in double" : "", ", ",
-                8 * sizeof(real), " bits");
-}
-
-namespace {
-
 /// Nodes and degree of a trial: of steps longer than the noise of the clock, with tensors of bounded width.
 struct TrialSize {
   Index fewest, nodes;
@@ -322,6 +308,16 @@ class TrialsAlone {
 };
 
 }  // namespace
+
+std::string describe_model(const TrainOptions& o, const Widths& widths) {
+  const ModelDescription& m = o.model;
+  return concat(describe_layers(m.with_widths(widths.features, widths.classes)),
+                widths.stored > 0 ? concat(", ", std::ceil(widths.stored), " features of a node stored") : "",
+                ", dropout ", m.dropout,
+                m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
+                to_string(o.matmul_precision), o.graph_options.reproducible ? ", sums in double" : "", ", ",
+                8 * sizeof(real), " bits");
+}
 
 Rates measure_memory(const TrainOptions& o, const Widths& widths, double nodes, double degree) {
   return TrialsAlone(o, widths, size_of_trial(o, widths, nodes, degree)).rates(o, widths);
