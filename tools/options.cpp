@@ -53,53 +53,39 @@ void read_separator(const std::string& word, std::optional<char>& separator) {
       {"auto", std::nullopt}, {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"blank", ' '}};
   const auto found = words.find(word);
   if (found == words.end() && word.size() != 1)
-    throw CLI::ValidationError(
-        "--separator", "'" + word + "', expected auto, tab, comma, semicolon, blank or one character");
+    refuse_value("--separator", word, "auto, tab, comma, semicolon, blank or one character");
   separator = found == words.end() ? word[0] : found->second;
 }
 
-/// "source=user,target=item"
-void read_columns(const std::vector<std::string>& texts, std::multimap<std::string, std::string>& columns) {
-  static const std::vector<std::string> roles{"source", "target", "weight", "features",
-                                              "split",  "labels", "type"};
-  const std::string known = joined(roles);
-  for (const std::string& text : texts)
-    for (const std::string& pair : split_text(text, ',')) {
-      const auto [role, column] = split_at(pair, '=');
-      if (column.empty() || std::ranges::count(roles, role) == 0)
-        throw CLI::ValidationError("--columns",
-                                   "'" + pair + "', expected ROLE=COLUMN with a role of " + known);
-      if (role != "features" && columns.contains(role))
-        throw CLI::ValidationError("--columns", role + " is given twice");
-      columns.emplace(role, column);
-    }
-}
-
-/// "key=new_id,labels=mature,features=days,views": an item without a role has the role before it.
-void read_node_columns(const std::vector<std::string>& texts,
-                       std::multimap<std::string, std::string>& columns) {
-  static const std::vector<std::string> roles{"key",        "labels",   "features",  "one-hot",
-                                              "train_mask", "val_mask", "test_mask", "split"};
-  const auto refuse = [](const std::string& item, const std::string& expected) {
-    throw CLI::ValidationError("--node-columns", "'" + item + "', expected " + expected);
-  };
-  for (const std::string& text : texts) {
-    std::string role;
-    for (std::string item : split_text(text, ',')) {
-      const auto [before, after] = split_at(item, '=');
-      const std::string given = before == "label" ? "labels" : before;
-      const auto known =
-          std::ranges::find_if(roles, [&](const std::string& name) { return is_name(given, name); });
-      if (known != roles.end() && before.size() < item.size()) {
-        role = *known;
-        item = after;
+/// Adds an option that says what columns are: "key=new_id,labels=mature,features=days,views". An item without
+/// a role has the role before it.
+CLI::Option* add_roles(CLI::App& app, const std::string& option, const std::vector<std::string>& roles,
+                       std::multimap<std::string, std::string>& columns, const std::string& help) {
+  const auto read = [&columns, option, roles](const std::vector<std::string>& texts) {
+    const auto refuse = [&](const std::string& item, const std::string& expected) {
+      refuse_value(option, item, expected + "ROLE=COLUMN with a role of " + joined(roles));
+    };
+    for (const std::string& text : texts) {
+      std::string role;
+      for (std::string item : split_text(text, ',')) {
+        const auto [before, after] = split_at(item, '=');
+        const std::string given = before == "label" ? "labels" : before;
+        const auto known =
+            std::ranges::find_if(roles, [&](const std::string& name) { return is_name(given, name); });
+        if (known != roles.end() && before.size() < item.size()) {
+          role = *known;
+          item = after;
+        }
+        if (role.empty() || item.empty()) refuse(item, "");
+        const bool may_repeat = role == "features" || role == "one-hot";
+        if (!may_repeat && columns.contains(role)) refuse(item, "one column for " + role + ", or ");
+        columns.emplace(role, item);
       }
-      if (role.empty() || item.empty()) refuse(item, "ROLE=COLUMN with a role of " + joined(roles));
-      const bool may_repeat = role == "features" || role == "one-hot";
-      if (!may_repeat && columns.contains(role)) refuse(item, "one column for " + role);
-      columns.emplace(role, item);
     }
-  }
+  };
+  return app.add_option_function<std::vector<std::string>>(option, read, help)
+      ->allow_extra_args(false)
+      ->option_text("ROLE=COLUMN,...");
 }
 
 /// Returns the least number of characters to insert, delete or replace that makes `a` into `b` (Levenshtein).
@@ -137,6 +123,13 @@ std::string nearest_option(const CLI::App& app, const std::string& given) {
   return nearest.empty() ? longer : nearest;
 }
 
+CLI::Option* as_path(CLI::Option* option, const std::string& form) {
+  const auto check = [](const std::string& given) {
+    return given.empty() ? std::string("the path is empty") : "";
+  };
+  return option->check(CLI::Validator(check, ""))->option_text(form);
+}
+
 }  // namespace
 
 Choices<std::string> named(const std::vector<std::string>& names) {
@@ -160,6 +153,10 @@ std::pair<std::string, std::string> split_at(const std::string& text, char sign)
 bool is_name(const std::string& given, const std::string& name) {
   const auto dashed = [](char c) { return c == '_' ? '-' : c; };
   return std::ranges::equal(given, name, {}, dashed, dashed);
+}
+
+void refuse_value(const std::string& option, const std::string& text, const std::string& expected) {
+  throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
 }
 
 void begin_group(CLI::App& app, const std::string& name) {
@@ -236,8 +233,7 @@ CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::s
   const auto read = [&pairs, option, form](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const auto [name, value] = split_at(text, '=');
-      if (name.empty() || value.empty())
-        throw CLI::ValidationError(option, "'" + text + "', expected " + form);
+      if (name.empty() || value.empty()) refuse_value(option, text, form);
       if (!pairs.emplace(name, value).second) throw CLI::ValidationError(option, name + " is given twice");
     }
   };
@@ -245,10 +241,8 @@ CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::s
 }
 
 const Choices<PartitionMethod>& partition_methods() {
-  static const Choices<PartitionMethod> methods{
-      {"contiguous", PartitionMethod::contiguous}, {"random", PartitionMethod::random},
-      {"metis", PartitionMethod::metis},           {"ldg", PartitionMethod::ldg},
-      {"scotch", PartitionMethod::scotch},         {"auto", PartitionMethod::automatic}};
+  using enum PartitionMethod;
+  static const auto methods = named({contiguous, random, metis, ldg, scotch, automatic});
   return methods;
 }
 
@@ -271,13 +265,10 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
                 "graph file: rows of nodes (features, labels, train_mask), lists of nodes (train_nodes)"),
       add_path(app, "--node-table", o.node_table, "FILE",
                "graph file: table (.csv, .tsv) with a row for each node and a column of node ids"),
-      app.add_option_function<std::vector<std::string>>(
-             "--node-columns",
-             [&o](const std::vector<std::string>& texts) { read_node_columns(texts, o.node_columns); },
-             "--node-table: key=id,labels=y,features=a,b,one-hot=c; masks, split")
-          ->allow_extra_args(false)
-          ->needs("--node-table")
-          ->option_text("ROLE=COLUMN,..."),
+      add_roles(app, "--node-columns",
+                {"key", "labels", "features", "one-hot", "train_mask", "val_mask", "test_mask", "split"},
+                o.node_columns, "--node-table: key=id,labels=y,features=a,b,one-hot=c; masks, split")
+          ->needs("--node-table"),
       app.add_option("--missing-label", o.missing_label, "--node-table: labels that are this word are none")
           ->needs("--node-table")
           ->option_text("WORD"),
@@ -292,11 +283,8 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
       add_path(app, "--node-keys", o.node_keys, "FILE",
                "edge list: ids of the nodes in the order of the rows of --node-data"),
       add_choice(app, "--node-ids", o.node_ids, node_ids, "edge list: what node ids are"),
-      app.add_option_function<std::vector<std::string>>(
-             "--columns", [&o](const std::vector<std::string>& texts) { read_columns(texts, o.columns); },
-             "edge list: columns by name or number, source=user,target=item,weight=w")
-          ->allow_extra_args(false)
-          ->option_text("ROLE=COLUMN,..."),
+      add_roles(app, "--columns", {"source", "target", "weight", "features", "split", "labels", "type"},
+                o.columns, "edge list: columns by name or number, source=user,target=item,weight=w"),
       add_choice(app, "--header", o.header, {{"auto", std::nullopt}, {"yes", true}, {"no", false}},
                  "edge list: is the first line a header"),
       app.add_option_function<std::string>(
@@ -316,21 +304,9 @@ Index split_number(const std::string& path, const formats::SourceOptions& o) {
   const bool is_ogb = std::filesystem::is_directory(path + "/raw", error) || path.ends_with(".zip");
   if (o.split.empty() || is_ogb) return 0;
   const std::optional<Index> number = to_signed_number<Index>(o.split);
-  if (!number || *number < 0)
-    throw CLI::ValidationError("--split", "'" + o.split + "', expected the number of a split, from 0 on");
+  if (!number || *number < 0) refuse_value("--split", o.split, "the number of a split, from 0 on");
   return *number;
 }
-
-namespace {
-
-CLI::Option* as_path(CLI::Option* option, const std::string& form) {
-  const auto check = [](const std::string& given) {
-    return given.empty() ? std::string("the path is empty") : "";
-  };
-  return option->check(CLI::Validator(check, ""))->option_text(form);
-}
-
-}  // namespace
 
 CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,
                       const std::string& help) {

@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -44,6 +45,14 @@ using Choices = std::vector<std::pair<std::string, T>>;
 /// Returns names as the choices of an option.
 Choices<std::string> named(const std::vector<std::string>& names);
 
+/// Returns values with the names that to_string() has for them.
+template <class T>
+Choices<T> named(std::initializer_list<T> values) {
+  Choices<T> choices;
+  for (const T value : values) choices.emplace_back(to_string(value), value);
+  return choices;
+}
+
 /// Returns the name of a value, empty if it has none.
 template <class T>
 std::string name_in(const Choices<T>& choices, const T& value) {
@@ -56,6 +65,10 @@ std::string name_in(const Choices<T>& choices, const T& value) {
 /// other way round: one-shot, one_shot.
 bool is_name(const std::string& given, const std::string& name);
 
+/// Throws CLI::ValidationError: "--heads: '8,x', expected whole numbers".
+[[noreturn]] void refuse_value(const std::string& option, const std::string& text,
+                               const std::string& expected);
+
 /// Adds an option whose value is one of the names (is_name); the help text lists them.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
@@ -67,7 +80,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, cons
         value = choice;
         return;
       }
-    throw CLI::ValidationError(option, "'" + given + "', expected one of " + names);
+    refuse_value(option, given, "one of " + names);
   };
   return app.add_option_function<std::string>(option, read, help + ": " + names)
       ->type_name("NAME")

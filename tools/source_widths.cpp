@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "source_widths.hpp"
 
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 namespace sar::tools {
@@ -16,8 +16,7 @@ namespace {
 Index count_classes(GraphSource& source, const std::string& labels) {
   const Communicator& comm = source.comm();
   const PartitionBook slices = PartitionBook::even(source.num_nodes(), comm.size());
-  std::vector<Index> nodes(static_cast<std::size_t>(slices.num_nodes(comm.rank())));
-  std::iota(nodes.begin(), nodes.end(), slices.begin(comm.rank()));
+  const Array<Index> nodes = consecutive(slices.begin(comm.rank()), slices.num_nodes(comm.rank()));
   const DataArray mine = source.read_node_data(0, labels, nodes);
   std::vector<double> values(nodes.size());
   convert_elements(mine.type, mine.bytes.data(), std::ssize(nodes), values.data());

@@ -225,17 +225,8 @@ OPTIONS = """
 """
 
 
-# Options that a checkpoint records beside another one.
+# Options that set another one, under whose name a checkpoint records them.
 REFUSED_AS = {"--batch-norm": "--norm", "--post-linear": "--jk"}
-REFUSED_AS |= dict.fromkeys(("--loss", "--class-weights", "--label-smoothing", "--metric", "--split-edges", "--exclude", "--predictor", "--link-loss",
-                             "--negatives", "--negatives-from", "--eval-negatives", "--hits-k", "--filtered-ranks", "--edge-labels", "--energy-key",
-                             "--forces-key", "--stress-key", "--energy-weight", "--forces-weight", "--stress-weight"), "--task .*")
-REFUSED_AS |= dict.fromkeys(("--batch-size", "--batch-per-rank", "--drop-last", "--sample-relation", "--sample-replace", "--sample-by-weight",
-                             "--sample-redraw"), "--sample .*") | {"--sampler": "--sample(r|.*--sampler)"}
-REFUSED_AS |= dict.fromkeys(("--walk-length", "--saint-batches", "--saint-coverage"), "--sampler .*")
-REFUSED_AS |= dict.fromkeys(("--clusters-per-batch", "--cluster-method"), "--clusters .*")
-REFUSED_AS |= dict.fromkeys(("--step-size", "--patience", "--lr-factor", "--min-lr", "--warm-up"), "--schedule .*")
-REFUSED_AS |= dict.fromkeys(("--head-layers", "--edge-features"), "--readout .*") | {"--split-seed": "--split-nodes .*", "--split-graphs": "--split-nodes .*"}
 
 
 def npy(name, values, kind, columns=None):

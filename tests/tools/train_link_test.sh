@@ -113,7 +113,7 @@ rm ck/checkpoint-00000003.safetensors
 on 3 "${sampled[@]}" --epochs 3 --log log.jsonl --checkpoint ck --resume
 grep -q "after epoch 2 and [0-9]* batches of the next" out || fail "does not go on within the epoch: $(grep resuming out)"
 same whole.jsonl log.jsonl "a run that goes on within an epoch"
-expect 1 "made with --task link --predictor dot --link-loss bce --negatives 1 --negatives-from global" "$train" "${sampled[@]}" --epochs 3 --negatives 2 \
+expect 1 "made with --negatives 1, expected 2 as in this run" "$train" "${sampled[@]}" --epochs 3 --negatives 2 \
   --checkpoint ck --resume
 on 2 "${sampled[@]}" --epochs 0 --init-weights w.safetensors --predict p2
 

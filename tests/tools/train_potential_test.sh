@@ -46,7 +46,7 @@ awk 'NR == 1 { split($0, first, /[:,]/) }
   --save-weights resumed.safetensors >out 2>err || fail "the rest ends with $?"
 same part all 0
 cmp w.safetensors resumed.safetensors || fail "the weights of the resumed run differ"
-expect 1 "made with --task potential --energy-key found" "$programs/train" "${net[@]}" "${files[@]}" --forces-weight 3 --epochs 7 --ema 0.8 --checkpoint c --resume
+expect 1 "made with --forces-weight 10, expected 3 as in this run" "$programs/train" "${net[@]}" "${files[@]}" --forces-weight 3 --epochs 7 --ema 0.8 --checkpoint c --resume
 # A potential that goes on is not resumed as another one: other radial functions, other shifts, other data.
 "${few[@]}" "$programs/train" "${net[@]/2.2/2}" "${files[@]}" --epochs 0 --save-weights shorter.safetensors >out 2>err || fail "another cutoff ends with $?"
 sed 's/energy=-/energy=-9/' train.xyz >lower.xyz

@@ -23,7 +23,7 @@ rm -r ck
 "${run[@]}" "${sampled[@]}" --sample-eval --drop-last --sample-replace --model gat --heads 2 >out 2>err || fail "--sample-eval ends with $?"
 "${run[@]}" "${sampled[@]}" --model rgcn --batch-per-rank >out 2>err || fail "--sample --model rgcn ends with $?"
 "$1" "$2" 1 "${sampled[@]}" --batch-per-rank --checkpoint ck >out 2>err || fail "--batch-per-rank --checkpoint ends with $?"
-expect 1 "50 --batch-per-rank on 1 ranks, partition random, expected 4,3 --batch-size 50 --batch-per-rank on $ranks ranks" \
+expect 1 "made with --batch-per-rank on 1 ranks, partition random, expected on $ranks ranks, partition random as in this run" \
   "${sampled[@]}" --batch-per-rank --checkpoint ck --resume
 rm -r ck
 # Attention: residual connections, several heads in the last layer; and a run that is resumed with other ones.

@@ -48,7 +48,7 @@ alone expect 1 "made with --dropout 0.5, expected 0.4 as in this run" "$programs
 expect 0 "resuming from run/checkpoint-00000010.safetensors, after epoch 10" "$programs/train" --graph karate --hidden 8 --epochs 12 --checkpoint run --resume
 expect 0 "continuing with --lr 0.002 instead of 0.01" "$programs/train" --graph karate --hidden 8 --epochs 14 --lr 0.002 --checkpoint run --resume --log lr.jsonl
 grep -q '"lr":0.002,' lr.jsonl || fail "the rate of the resumed run: $(cat lr.jsonl)"
-alone expect 1 "made with --schedule none, expected step --step-size 30 --lr-factor 0.1 as in this run" "$programs/train" --graph karate --hidden 8 \
+alone expect 1 "made with --schedule none, expected step as in this run" "$programs/train" --graph karate --hidden 8 \
   --schedule step --checkpoint run --resume
 # Two edges that have changed their sources are other data, though all degrees are the same.
 awk 'BEGIN { print "id,label,feat"; for (v = 0; v < 30; ++v) print v "," v % 2 "," v / 30 }' >nodes.csv

@@ -245,14 +245,6 @@ class RoleFinder {
   Index source_ = -1, target_ = -1;
 };
 
-}  // namespace
-
-std::vector<Column> column_roles(const TableSample& sample, const SourceOptions& options) {
-  return RoleFinder(sample, options).find();
-}
-
-namespace {
-
 /// Gives the columns the roles that the options say, or usual names.
 void find_node_roles(const SourceOptions& options, Index line, std::vector<Column>& columns) {
   const auto give = [](Column& column, const RoleNames& names) {
@@ -347,6 +339,10 @@ bool is_row_of_words(const std::vector<FirstLines::Line>& lines, char separator,
 }
 
 }  // namespace
+
+std::vector<Column> column_roles(const TableSample& sample, const SourceOptions& options) {
+  return RoleFinder(sample, options).find();
+}
 
 TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
   if (first.lines.empty()) throw LineError(0, "there are no lines, expected a table with a header");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "first_lines.hpp"
 
+#include "shared_texts.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
@@ -99,11 +100,9 @@ char separator_of(const FirstLines& first) {
 
 std::string read_first_lines(const Communicator& comm, const std::string& path, const std::string& expected) {
   constexpr Index most = Index{1} << 26;
-  std::string text;
-  comm.agree([&] {
-    if (comm.rank() != 0) return;
+  return shared_text(comm, [&] {
     for (Index bytes = Index{1} << 16;; bytes *= 4) {
-      text = read_beginning(path, bytes);
+      std::string text = read_beginning(path, bytes);
       require<InputError>(text.find('\0') == std::string::npos, path,
                           ": the file is binary (it has bytes that are 0), expected ", expected);
       require<InputError>(!has_lone_returns(text), path,
@@ -113,13 +112,12 @@ std::string read_first_lines(const Communicator& comm, const std::string& path, 
         text.resize(*enough);
         for (const FirstLines::Line& line : first_lines(text).lines)
           require<InputError>(!has_open_quote(line.text), path, ": line ", line.number + 1, ": ", open_quote);
-        return;
+        return text;
       }
       require<InputError>(bytes < most, path, ": the first ", bytes,
                           " bytes are comments or one line, expected ", expected);
     }
   });
-  return comm.broadcast(text, 0);
 }
 
 std::vector<std::string_view> fields_of(std::string_view line, char separator) {

@@ -66,6 +66,45 @@ double parse_value(Fields& fields, const Lines& lines) {
   return *value;
 }
 
+class MatrixMarketSource final : public FileSource {
+ public:
+  MatrixMarketSource(const Communicator& comm_of_source, const std::string& path,
+                     const SourceOptions& options)
+      : FileSource(comm_of_source, "Matrix Market file", path) {
+    const MatrixMarketHeader header = guess_from_first_lines(
+        comm(), path_, "the sizes of a matrix",
+        [](const FirstLines& first) { return parse_matrix_market_header(first.text); });
+    MatrixEdges edges;
+    const auto require_entries = [&](bool condition, Index found, const char* at_least) {
+      require<InputError>(condition, path_, ": there are ", at_least, found, " entries, expected ",
+                          header.entries, " by the line of sizes");
+    };
+    add_nodes(default_node_type, header.size);
+    add_edges();
+    types_.edge_types[0].num_edges =
+        read_lines(
+            comm(), path_, header.begin, options.block_bytes,
+            [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
+            [&](const BlockPlace& at) {
+              const Index found = comm().all_reduce(edges.entries);
+              require_entries(found <= header.entries, found, "at least ");
+              comm().agree([&] { chunks_[0].add(at.first_row, edges.src, edges.dst, edges.data); });
+            })
+            .rows;
+    const Index entries = comm().all_reduce(edges.entries);
+    comm().agree([&] {
+      require_entries(entries == header.entries, entries, "");
+      require_plausible_size(path_);
+      for (const auto& [field, file] : lists_last(options.node_data)) add_node_file(0, field, file);
+    });
+    if (header.has_values) {
+      const PartitionBook slices = slices_of(num_edges());
+      edges_[0].add("weight", slices, chunks_[0].take_data(comm(), slices, 1), path_);
+    }
+    list_fields();
+  }
+};
+
 }  // namespace
 
 MatrixMarketHeader parse_matrix_market_header(std::string_view beginning) {
@@ -107,49 +146,6 @@ TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader&
   }
   return {lines.count(), static_cast<Index>(edges.src.size())};
 }
-
-namespace {
-
-class MatrixMarketSource final : public FileSource {
- public:
-  MatrixMarketSource(const Communicator& comm_of_source, const std::string& path,
-                     const SourceOptions& options)
-      : FileSource(comm_of_source, "Matrix Market file", path) {
-    const MatrixMarketHeader header = guess_from_first_lines(
-        comm(), path_, "the sizes of a matrix",
-        [](const FirstLines& first) { return parse_matrix_market_header(first.text); });
-    MatrixEdges edges;
-    const auto require_entries = [&](bool condition, Index found, const char* at_least) {
-      require<InputError>(condition, path_, ": there are ", at_least, found, " entries, expected ",
-                          header.entries, " by the line of sizes");
-    };
-    add_nodes(default_node_type, header.size);
-    add_edges();
-    types_.edge_types[0].num_edges =
-        read_lines(
-            comm(), path_, header.begin, options.block_bytes,
-            [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
-            [&](const BlockPlace& at) {
-              const Index found = comm().all_reduce(edges.entries);
-              require_entries(found <= header.entries, found, "at least ");
-              comm().agree([&] { chunks_[0].add(at.first_row, edges.src, edges.dst, edges.data); });
-            })
-            .rows;
-    const Index entries = comm().all_reduce(edges.entries);
-    comm().agree([&] {
-      require_entries(entries == header.entries, entries, "");
-      require_plausible_size(path_);
-      for (const auto& [field, file] : lists_last(options.node_data)) add_node_file(0, field, file);
-    });
-    if (header.has_values) {
-      const PartitionBook slices = slices_of(num_edges());
-      edges_[0].add("weight", slices, chunks_[0].take_data(comm(), slices, 1), path_);
-    }
-    list_fields();
-  }
-};
-
-}  // namespace
 
 std::unique_ptr<GraphSource> open_matrix_market(const Communicator& comm, const std::string& path,
                                                 const SourceOptions& options) {

@@ -148,9 +148,8 @@ std::vector<Index> NodeKeys::ask_owners(std::span<const std::string_view> words,
     owners[d] = static_cast<int>((hash_of(distinct.word(static_cast<Index>(d))) >> 32) * ranks >> 32);
     ++counts[owners[d]];
   }
-  std::vector<Index> order(owners.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return owners[a] < owners[b]; });
+  Array<Index> order = consecutive(0, std::ssize(owners));
+  sort_by_digits(order, static_cast<Index>(ranks), [&](Index d) { return Index{owners[d]}; });
   std::vector<Parcel> parcels;
   std::string letters;
   for (const Index d : order) {
@@ -194,15 +193,12 @@ std::vector<Index> NodeKeys::find(std::span<const std::string_view> words) const
 /// Each rank has a range of the positions and counts those at which a new word appears.
 void NodeKeys::number(Index num_positions) {
   const PartitionBook slices = PartitionBook::even(num_positions, comm_.size());
-  order_.resize(first_positions_.size());
-  std::iota(order_.begin(), order_.end(), Index{0});
-  const auto position = [&](Index entry) { return first_positions_[entry]; };
-  std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return position(a) < position(b); });
+  order_ = sorted_order(first_positions_);
   std::vector<Index> positions;
   std::vector<std::int32_t> targets;
   for (const Index entry : order_) {
-    positions.push_back(position(entry));
-    targets.push_back(slices.owner(position(entry)));
+    positions.push_back(first_positions_[entry]);
+    targets.push_back(slices.owner(first_positions_[entry]));
   }
   const RowRoute route(comm_, targets);
   Array<Index> asked = route.forward(std::span<const Index>(positions));
@@ -216,10 +212,7 @@ void NodeKeys::number(Index num_positions) {
   const Array<Index> answers = route.back(std::span<const Index>(asked));
   numbers_.resize(order_.size());
   for (std::size_t i = 0; i < order_.size(); ++i) numbers_[order_[i]] = answers[i];
-
-  std::vector<Index> offsets{0};
-  for (const Index size : comm_.all_gather(table_.size())) offsets.push_back(offsets.back() + size);
-  owners_ = PartitionBook(std::move(offsets));
+  owners_ = gather_book(comm_, table_.size());
 }
 
 void NodeKeys::final_numbers(std::span<Index> handles) const {

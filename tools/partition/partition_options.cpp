@@ -28,7 +28,7 @@ void add_partition_options(CLI::App& app, PartitionOptions& o) {
   g.data.partition = PartitionMethod::automatic;
   add_number(app, "--parts", g.parts, "number of parts", 1)->required();
   add_choice(app, "--method", g.data.partition, partition_methods(), "assignment of nodes to parts");
-  add_choice(app, "--order", g.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
+  add_choice(app, "--order", g.order, named({NodeOrder::clusters, NodeOrder::original}),
              "order of the nodes in a part");
   add_number(app, "--seed", g.data.partition_seed, "random, metis, scotch: seed");
   app.add_flag_callback(

@@ -24,7 +24,7 @@ void add_with_unit(CLI::App& app, const std::string& option, double& value, cons
     const auto number = to_signed_number<double>(text.substr(0, digits));
     const auto found = units.find(formats::lower_case(text.substr(digits)));
     if (!number || !(*number > 0) || *number > 1e15 || found == units.end())
-      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+      refuse_value(option, text, expected);
     value = *number * found->second;
   };
   app.add_option_function<std::string>(option, read, help)->option_text(form);

@@ -58,44 +58,6 @@ double halo_index_bytes(const PartShape& part) {
   return 8 * listed_rows(part.nodes, part.cut_edges) + 8 * part.halo_nodes;
 }
 
-}  // namespace
-
-Memory memory_of(const TrainOptions& o, const Rates& rates, const Place& at) {
-  const PartShape& part = at.part;
-  const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
-  Held most;
-  double kept = 0;  // halo rows that a backward pass reads, held until then
-  for (const EdgePass& pass : rates.edges) {
-    const bool again = std::ranges::any_of(rates.edges, [&](const EdgePass& other) {
-      return other.is_backward && other.fetches && other.width == pass.width;
-    });
-    const Held held = held_rows(o, at, pass, again);
-    most.forward = std::max(most.forward, held.forward);
-    most.backward = std::max(most.backward, held.backward);
-    if (at.ranks > 1 && pass.is_backward && pass.fetches && keeps)
-      kept += part.halo_nodes * static_cast<double>(pass.width) * sizeof(real);
-  }
-  const double alone = rates.peak(part.nodes, part.in_edges);
-  const double forward = rates.fetch(part.nodes, part.in_edges) + most.forward;
-  const double backward = rates.push(part.nodes, part.in_edges) + most.backward;
-  const double one_buffer = at.ranks > 1 ? sizeof(real) * rates.parameters : 0;  // of gather_grads
-  const double rest = rates.rest(part.nodes, part.in_edges) + one_buffer;
-  const double peak = std::max({alone, forward + kept, backward + kept, rest});
-  Memory memory;
-  memory.graph = rates.index(part.nodes, part.in_edges);
-  memory.rows = alone - memory.graph;
-  memory.parameters = 4.0 * sizeof(real) * rates.parameters;
-  memory.stages = peak - alone;
-  memory.graph += at.ranks > 1 ? halo_index_bytes(part) : 0;
-  return memory;
-}
-
-double sent_bytes_of(const TrainOptions& o, const Rates& rates, const Place& at) {
-  return pass_of(o, rates.edges, at, true).bytes + (at.ranks > 1 ? sizeof(real) * rates.parameters : 0);
-}
-
-namespace {
-
 /// Seconds of one rank with the planned cores and memory.
 struct Compute {
   double arithmetic = 0, memory = 0;
@@ -152,6 +114,40 @@ std::string tell(const std::string& change, const Prediction& p) {
 }
 
 }  // namespace
+
+Memory memory_of(const TrainOptions& o, const Rates& rates, const Place& at) {
+  const PartShape& part = at.part;
+  const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
+  Held most;
+  double kept = 0;  // halo rows that a backward pass reads, held until then
+  for (const EdgePass& pass : rates.edges) {
+    const bool again = std::ranges::any_of(rates.edges, [&](const EdgePass& other) {
+      return other.is_backward && other.fetches && other.width == pass.width;
+    });
+    const Held held = held_rows(o, at, pass, again);
+    most.forward = std::max(most.forward, held.forward);
+    most.backward = std::max(most.backward, held.backward);
+    if (at.ranks > 1 && pass.is_backward && pass.fetches && keeps)
+      kept += part.halo_nodes * static_cast<double>(pass.width) * sizeof(real);
+  }
+  const double alone = rates.peak(part.nodes, part.in_edges);
+  const double forward = rates.fetch(part.nodes, part.in_edges) + most.forward;
+  const double backward = rates.push(part.nodes, part.in_edges) + most.backward;
+  const double one_buffer = at.ranks > 1 ? sizeof(real) * rates.parameters : 0;  // of gather_grads
+  const double rest = rates.rest(part.nodes, part.in_edges) + one_buffer;
+  const double peak = std::max({alone, forward + kept, backward + kept, rest});
+  Memory memory;
+  memory.graph = rates.index(part.nodes, part.in_edges);
+  memory.rows = alone - memory.graph;
+  memory.parameters = 4.0 * sizeof(real) * rates.parameters;
+  memory.stages = peak - alone;
+  memory.graph += at.ranks > 1 ? halo_index_bytes(part) : 0;
+  return memory;
+}
+
+double sent_bytes_of(const TrainOptions& o, const Rates& rates, const Place& at) {
+  return pass_of(o, rates.edges, at, true).bytes + (at.ranks > 1 ? sizeof(real) * rates.parameters : 0);
+}
 
 // More cores than measured may share the measured bandwidth.
 double memory_rate_of(const Machine& machine, const Rates& rates) {

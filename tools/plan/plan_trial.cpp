@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "plan_rates.hpp"
 
+#include "formats/shared_texts.hpp"
 #include "train/train_graph.hpp"
-#include "train/train_label_steps.hpp"
+#include "train/train_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
@@ -91,7 +92,7 @@ class Trial {
                                   .model = o.model,
                                   .gen = Generator(o.seed)});
     loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());
-    steps_ = std::make_unique<NodeSteps>(*loaded_, o_);
+    steps_ = make_node_steps(*loaded_, o_);
     optimizer_ = make_optimizer(o, *steps_);
   }
 
@@ -163,7 +164,7 @@ class Trial {
   TrainOptions o_;
   double live_before_;
   std::optional<TrainingGraph> loaded_;
-  std::unique_ptr<NodeSteps> steps_;
+  std::unique_ptr<Steps> steps_;
   std::unique_ptr<Optimizer> optimizer_;
   double forward_ = std::numeric_limits<double>::infinity(), backward_ = forward_, evaluation_ = forward_;
   double sent_bytes_ = 0;
@@ -243,20 +244,6 @@ void take_mean(const Communicator& comm, Rates& rates) {
   rates.copied_bytes = comm.all_reduce(rates.copied_bytes, ReduceOp::min);
 }
 
-}  // namespace
-
-std::string describe_model(const TrainOptions& o, const Widths& widths) {
-  const ModelDescription& m = o.model;
-  return concat(describe_layers(m.with_widths(widths.features, widths.classes)),
-                widths.stored > 0 ? concat(", ", std::ceil(widths.stored), " features of a node stored") : "",
-                ", dropout ", m.dropout,
-                m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
-                to_string(o.matmul_precision), o.graph_options.reproducible ? ", sums in double" : "", ", ",
-                8 * sizeof(real), " bits");
-}
-
-namespace {
-
 /// Nodes and degree of a trial: of steps longer than the noise of the clock, with tensors of bounded width.
 struct TrialSize {
   Index fewest, nodes;
@@ -322,6 +309,16 @@ class TrialsAlone {
 
 }  // namespace
 
+std::string describe_model(const TrainOptions& o, const Widths& widths) {
+  const ModelDescription& m = o.model;
+  return concat(describe_layers(m.with_widths(widths.features, widths.classes)),
+                widths.stored > 0 ? concat(", ", std::ceil(widths.stored), " features of a node stored") : "",
+                ", dropout ", m.dropout,
+                m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
+                to_string(o.matmul_precision), o.graph_options.reproducible ? ", sums in double" : "", ", ",
+                8 * sizeof(real), " bits");
+}
+
 Rates measure_memory(const TrainOptions& o, const Widths& widths, double nodes, double degree) {
   return TrialsAlone(o, widths, size_of_trial(o, widths, nodes, degree)).rates(o, widths);
 }
@@ -367,24 +364,24 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Width
 Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
                       const Widths& widths, double nodes, double degree) {
   const std::string model = describe_model(o, widths);
-  std::string text;
-  comm.agree([&] {
-    if (comm.rank() != 0 || file.empty()) return;
+  const std::string given = formats::shared_text(comm, [&]() -> std::string {
     std::error_code error;
-    if (!std::filesystem::exists(file, error)) return check_writable(file);
-    text = read_text(file, "a file that plan --rates has written");
+    const bool is_there = std::filesystem::exists(file, error);
+    if (!file.empty() && !is_there) check_writable(file);
+    if (!is_there) return "";
+    std::string text = read_text(file, "a file that plan --rates has written");
     const Rates found = parse_rates(text, file);
     require<InputError>(found.model == model, file, ": the rates are of '", found.model, "', expected '",
                         model, "' or a file that is not there yet");
+    return text;
   });
-  text = comm.broadcast(text, 0);
-  if (!text.empty()) return parse_rates(text, file);
+  if (!given.empty()) return parse_rates(given, file);
   const Rates rates = comm.agree([&] { return measure_rates(comm, o, widths, nodes, degree); });
-  text = comm.broadcast(to_text(rates), 0);
-  comm.agree([&] {
-    if (comm.rank() == 0 && !file.empty()) write_text(file, text);
+  const std::string measured = formats::shared_text(comm, [&] {
+    if (!file.empty()) write_text(file, to_text(rates));
+    return to_text(rates);
   });
-  return parse_rates(text, file);
+  return parse_rates(measured, file);
 }
 
 }  // namespace sar::tools

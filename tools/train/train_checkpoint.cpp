@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train_checkpoint.hpp"
 
+#include "formats/shared_texts.hpp"
+#include "formats/text.hpp"
 #include "options/option_table.hpp"
 #include "program.hpp"
 
@@ -23,8 +25,14 @@
 namespace sar::tools {
 namespace {
 
-/// The end of names of hashes, which only a training compares.
+/// The end of names of hashes.
 constexpr std::string_view hash_of = " whose hash is";
+
+/// Whether only a training, not a prediction, compares what a checkpoint records.
+bool is_of_training(const std::string& recorded) {
+  return recorded.ends_with(hash_of) ||
+         formats::is_one_of("--schedule --warm-up --step-size --patience --lr-factor --min-lr", recorded);
+}
 
 /// A hash of rows, one term for each: the same for any order of the rows, on any number of ranks.
 class RowHash {
@@ -190,8 +198,8 @@ std::map<std::string, std::string> describe_potential(const ModelDescription& m)
 }
 
 /// Collective. Returns what the training is: the options that the table records, which are all that the
-/// results depend on, except the seed and the type of the optimizer, which every checkpoint has, and the
-/// learning rate, which may change; the network; hashes of the data.
+/// results depend on, except the seed, which every checkpoint has, and the learning rate, which may change;
+/// the network; hashes of the data.
 std::map<std::string, std::string> describe(const TrainOptions& options, const TrainingGraph& loaded) {
   const Graph& graph = loaded.graph;
   TrainOptions o = options;
@@ -263,8 +271,11 @@ void Checkpoints::require_same(const std::string& option, const CheckpointInfo& 
 CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRScheduler* schedule) {
   if (last_.empty()) return {};
   const CheckpointInfo made = checkpointer_->info(last_, optimizer);
-  for (const auto& [option, value] : run_)  // cosine of --schedule depends on --epochs
-    if (o_.epochs > 0 || (option != "--schedule" && !option.ends_with(hash_of))) require_same(option, made);
+  require_same("--task", made);
+  for (const bool in_both : {true, false})  // an option that another one makes unread is in one of them
+    for (const auto& [option, value] : run_)
+      if (made.extra.contains(option) == in_both && (o_.epochs > 0 || !is_of_training(option)))
+        require_same(option, made);
   CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
   if (input_.has_learnable_rows()) {
     const std::string& rows = extra_of(info, "embedding");
@@ -343,21 +354,17 @@ void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& o
 }
 
 std::string find_checkpoint(const Communicator& comm, const std::string& path) {
-  std::string found;
-  comm.agree([&] {
+  return formats::shared_text(comm, [&] {
     std::error_code error;
-    if (comm.rank() != 0) return;
     if (!std::filesystem::is_directory(path, error)) {
       const SafetensorsFile file(path);
-      if (file.metadata().contains("epoch") && file.metadata().contains("optimizer")) found = path;
-      return;
+      return file.metadata().contains("epoch") && file.metadata().contains("optimizer") ? path : "";
     }
     const std::map<int, std::string> checkpoints = checkpoints_in(path);
     require<InputError>(!checkpoints.empty(), path,
                         ": the directory has no checkpoint, expected one, or a file of weights");
-    found = checkpoints.rbegin()->second;
+    return checkpoints.rbegin()->second;
   });
-  return comm.broadcast(found, 0);
 }
 
 void load_model_of_checkpoint(const Communicator& comm, const std::string& path, Module& model) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train_gcn_norm.hpp"
+
+#include "formats/shared_texts.hpp"
 #include "train_checkpoint.hpp"
 
 #include <sar/core/files/safetensors.hpp>
@@ -10,14 +12,11 @@ namespace {
 
 /// Returns the --gcn-norm that a checkpoint was made with. Rank 0 reads the file. Collective.
 std::string gcn_norm_of_checkpoint(const Communicator& comm, const std::string& path) {
-  std::string norm;
-  comm.agree([&] {
-    if (comm.rank() != 0) return;
+  return formats::shared_text(comm, [&] {
     const SafetensorsFile file(path);
     const auto found = file.metadata().find("extra.--gcn-norm");
-    if (found != file.metadata().end()) norm = found->second;
+    return found != file.metadata().end() ? found->second : "";
   });
-  return comm.broadcast(norm, 0);
 }
 
 }  // namespace

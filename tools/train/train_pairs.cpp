@@ -5,11 +5,11 @@
 #include "train_predict.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/text.hpp>
 #include <sar/data.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -22,9 +22,8 @@ constexpr Index rows_at_once = 1 << 16;
 void replace_by_global_ids(const Communicator& comm, const NodeData& data, Array<Index>& nodes) {
   const PartitionBook slices = PartitionBook::even(data.num_nodes(), comm.size());
   DistributedTensor<std::int64_t> global_ids(comm, slices, Shape{data.num_nodes()});
-  Array<std::int64_t> mine(data.original_ids.size());
-  std::iota(mine.begin(), mine.end(), data.book.begin(comm.rank()));
-  global_ids.push(data.original_ids, mine);
+  global_ids.push(data.original_ids,
+                  consecutive(data.book.begin(comm.rank()), std::ssize(data.original_ids)));
   global_ids.barrier();
   nodes = global_ids.pull_all(nodes);
 }

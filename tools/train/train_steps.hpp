@@ -120,6 +120,12 @@ class Steps : NonCopyable {
   int epoch_ = 0;
 };
 
+/// Collective. Steps of predicting labels of nodes, or of graphs. `g` must outlive them.
+std::unique_ptr<Steps> make_node_steps(TrainingGraph& g, const TrainOptions& o);
+std::unique_ptr<Steps> make_sample_steps(TrainingGraph& g, const TrainOptions& o);
+/// Collective. Steps of training for links, or for labels of edges. `g` must outlive them.
+std::unique_ptr<Steps> make_edge_steps(TrainingGraph& g, const TrainOptions& o);
+
 std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, Steps& steps);
 
 /// Returns the schedule; null if the learning rate is constant.

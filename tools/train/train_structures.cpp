@@ -2,10 +2,10 @@
 #include "train_structures.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/nn/atoms/potentials/potential.hpp>
 
 #include <limits>
-#include <numeric>
 #include <string>
 
 namespace sar::tools {
@@ -112,8 +112,7 @@ GraphSamples PotentialTask::select(std::span<const Index> structures) const {
 }
 
 GraphSamples PotentialTask::all_atoms() const {
-  std::vector<Index> all(static_cast<std::size_t>(sizes->num_graphs()));
-  std::iota(all.begin(), all.end(), Index{0});
+  const Array<Index> all = consecutive(0, sizes->num_graphs());
   GraphSamples atoms = atoms_of(all);
   Tensor& forces = atoms.nodes.tensors.at("forces");
   for (std::size_t s = 0; zbl_ && s < all.size(); ++s) {

@@ -10,11 +10,11 @@
 
 #include "npz_arrays.hpp"
 
+#include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -187,15 +187,15 @@ void add_element(NpyType type, const std::byte* value, std::byte* to, bool is_fi
 }
 
 DataArray dense_rows(const Communicator& comm, const CsrMatrix& matrix, std::span<const Index> rows) {
-  std::vector<Index> order(rows.size()), sorted, counts(static_cast<std::size_t>(comm.size()), 0);
+  Array<Index> order;
+  std::vector<Index> sorted, counts(static_cast<std::size_t>(comm.size()), 0);
   comm.agree([&] {
     for (const Index row : rows) {
       require<InputError>(0 <= row && row < matrix.num_rows, "there is no row ", row, ", expected ",
                           index_range(matrix.num_rows));
       ++counts[matrix.rows.owner(row)];
     }
-    std::iota(order.begin(), order.end(), Index{0});
-    std::ranges::stable_sort(order, {}, [&](Index i) { return rows[i]; });
+    order = sorted_order(rows);
     for (const Index i : order) sorted.push_back(rows[i]);
   });
   const auto asked = comm.all_to_all_v(std::span<const Index>(sorted), counts);

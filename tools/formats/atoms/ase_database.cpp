@@ -141,6 +141,14 @@ std::string with_quotes(std::string_view text) {
   return quoted;
 }
 
+[[noreturn, maybe_unused]] void refuse_databases(const std::string& path, const char* which,
+                                                 const char* library) {
+  throw InputError(concat(path, ": databases of ASE ", which, "are read where sar was built with ", library,
+                          ", and it was built without, expected extended XYZ; in Python: from ase.io import "
+                          "read, write; write('structures.xyz', read('",
+                          path, "', ':'))"));
+}
+
 }  // namespace
 
 Json parsed_json(const char* name, std::string_view text) {
@@ -185,18 +193,6 @@ RawStructure structure_of_row(const Json& row, const AtomLabelKeys& keys) {
   }
   return raw;
 }
-
-namespace {
-
-[[noreturn, maybe_unused]] void refuse_databases(const std::string& path, const char* which,
-                                                 const char* library) {
-  throw InputError(concat(path, ": databases of ASE ", which, "are read where sar was built with ", library,
-                          ", and it was built without, expected extended XYZ; in Python: from ase.io import "
-                          "read, write; write('structures.xyz', read('",
-                          path, "', ':'))"));
-}
-
-}  // namespace
 
 #if !SAR_HAVE_SQLITE
 std::unique_ptr<AseDatabase> open_ase_sqlite(const std::string& path) {

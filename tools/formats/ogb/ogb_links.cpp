@@ -6,9 +6,9 @@
 #include "formats/packed/zip_file.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 
 #include <array>
-#include <numeric>
 #include <utility>
 
 namespace sar::formats {
@@ -88,14 +88,13 @@ ListedPairs PairList::pairs() const {
       pairs.negatives.dst = negative->values;
     }
   }
-  pairs.edges.id.resize(pairs.edges.src.size());
-  std::iota(pairs.edges.id.begin(), pairs.edges.id.end(),
-            gather_book(comm_, std::ssize(pairs.edges.src)).begin(comm_.rank()));
+  const Index edges = std::ssize(pairs.edges.src);
+  pairs.edges.id = consecutive(gather_book(comm_, edges).begin(comm_.rank()), edges);
   return pairs;
 }
 
 PairList::Found PairList::read(const std::string& name, Index columns, Index end, const char* what) const {
-  std::string place = shared_path(comm_, [&] {
+  std::string place = shared_text(comm_, [&] {
     const std::string npz = if_there(path_ + ".npz");
     require<InputError>(!npz.empty() || !is_there_or_packed(path_ + ".pt") || is_there_or_packed(path_),
                         path_, ".pt: is a file of torch, expected ", path_,
@@ -192,7 +191,7 @@ ListedPairs PairList::triples(const ListedRelation& relation) const {
 }  // namespace
 
 bool has_pair_lists(const Communicator& comm, const std::string& split) {
-  return !shared_path(comm, [&]() -> std::string {
+  return !shared_text(comm, [&]() -> std::string {
             for (const char* list : list_names)
               for (const char* form : {".npz", "/edge", "/source_node", "/head", ".pt"}) {
                 const std::string path = split + list;

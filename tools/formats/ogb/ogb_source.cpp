@@ -51,7 +51,8 @@ Index to_count(const std::string& text, const std::string& place) {
 }
 
 /// A table of two lines, names and what they have.
-std::vector<std::pair<std::string, std::string>> named_values(const OgbText& text, const std::string& path) {
+std::vector<std::pair<std::string, std::string>> named_values(const TableFolder& text,
+                                                              const std::string& path) {
   const std::vector<std::string> lines = text.read_text(path);
   require<InputError>(lines.size() == 2, path, ": there are ", lines.size(),
                       " lines, expected two: the names of the types and a value for each");
@@ -82,19 +83,20 @@ class OgbSource final : public FileSource {
   OgbSource(const Communicator& comm_of_source, const std::string& path, const SourceOptions& options)
       : FileSource(comm_of_source, "OGB folder", path),
         block_bytes_(options.block_bytes),
-        raw_(comm_of_source, path + "/raw", options.block_bytes) {
+        raw_(comm_of_source, path + "/raw/", options.block_bytes) {
     const std::string split = find_split(comm(), path_ + "/split", options.split);
-    has_types_ = !shared_path(comm(), [&] { return is_ogb_hetero(path_) ? path_ : ""; }).empty();
+    has_types_ = !shared_text(comm(), [&] { return is_ogb_hetero(path_) ? path_ : ""; }).empty();
     if (has_types_)
       read_types(split);
-    else if (!shared_path(comm(), [&] { return if_there(path_ + "/raw/data.npz"); }).empty())
+    else if (!shared_text(comm(), [&] { return if_there(path_ + "/raw/data.npz"); }).empty())
       read_binary_graph();
     else
       read_text_graph();
     pair_lists_ = split;
     if (!split.empty() && !has_pair_lists(comm(), split)) {
       pair_lists_.clear();
-      if (!has_types_) OgbText(comm(), split, block_bytes_).read_masks(nodes_[0], types_.node_types[0].book);
+      if (!has_types_)
+        TableFolder(comm(), split + "/", block_bytes_).read_masks(nodes_[0], types_.node_types[0].book);
     }
     list_fields();
     require_plausible_sizes(path_);
@@ -119,7 +121,7 @@ class OgbSource final : public FileSource {
   [[nodiscard]] bool has_listed_pairs() const override { return !pair_lists_.empty(); }
 
  private:
-  bool read_node_field(std::size_t type, const std::string& field, const OgbText& files,
+  bool read_node_field(std::size_t type, const std::string& field, const TableFolder& files,
                        const std::string& file, TableNumbers numbers) {
     const PartitionBook& book = types_.node_types[type].book;
     if (!file.empty()) nodes_[type].add(field, book, files.read_rows(file, book, numbers), file);
@@ -127,7 +129,7 @@ class OgbSource final : public FileSource {
   }
 
   /// The edges of a type and their data in a folder.
-  void read_text_edges(std::size_t k, const OgbText& files) {
+  void read_text_edges(std::size_t k, const TableFolder& files) {
     EdgeTypeData& type = types_.edge_types[k];
     type.num_edges = files.read_count("num-edge-list");
     files.read_edges(files.find_file("edge", true), type.num_edges,
@@ -177,7 +179,7 @@ class OgbSource final : public FileSource {
       else if (member.name.starts_with("edge_") && member.name != "edge_index")
         add_binary_field(edges_[0], member.name == "edge_feat" ? "features" : member.name, member);
     }
-    const std::string labels = shared_path(comm(), [&] { return if_there(path_ + "/raw/node-label.npz"); });
+    const std::string labels = shared_text(comm(), [&] { return if_there(path_ + "/raw/node-label.npz"); });
     if (!labels.empty()) {
       const auto label_archive = open_npz(comm(), labels);
       add_binary_field(nodes_[0], "labels", find_member(*label_archive, "node_label"));
@@ -209,7 +211,7 @@ class OgbSource final : public FileSource {
     });
     for (std::size_t t = 0; t < types_.node_types.size(); ++t) read_nodes_of(t, folders, split);
     for (std::size_t k = 0; k < types_.edge_types.size(); ++k)
-      read_text_edges(k, OgbText(comm(), folder_of(types_.edge_types[k]), block_bytes_));
+      read_text_edges(k, TableFolder(comm(), folder_of(types_.edge_types[k]) + "/", block_bytes_));
   }
 
   void read_node_types() {
@@ -251,7 +253,7 @@ class OgbSource final : public FileSource {
   void read_nodes_of(std::size_t t, const std::vector<std::string>& folders, const std::string& split) {
     const std::string& type = types_.node_types[t].name;
     const auto read = [&](const std::string& folder, const std::string& field, TableNumbers numbers) {
-      const OgbText files(comm(), path_ + "/raw/" + folder + "/" + type, block_bytes_);
+      const TableFolder files(comm(), path_ + "/raw/" + folder + "/" + type + "/", block_bytes_);
       return read_node_field(t, field, files, files.find_file(folder, false), numbers);
     };
     const bool has_features = read("node-feat", "features", TableNumbers::features),
@@ -261,14 +263,14 @@ class OgbSource final : public FileSource {
     require_flag(raw_.find_file("nodetype-has-label", false), type, has_labels,
                  "raw/node-label/" + type + "/node-label.csv.gz");
     for (const std::string& folder : folders) read(folder, folder, TableNumbers::labels);
-    const OgbText masks(comm(), split + "/" + type, block_bytes_);
+    const TableFolder masks(comm(), split + "/" + type + "/", block_bytes_);
     if (!split.empty() && !masks.find_file("train", false).empty())
       masks.read_masks(nodes_[t], types_.node_types[t].book);
   }
 
   Index block_bytes_;
   bool has_types_ = false;  // of nodes and edges
-  OgbText raw_;             // the files of raw/
+  TableFolder raw_;         // the files of raw/
   std::string pair_lists_;  // the folder of the split; empty: it is one of nodes, or none
 };
 

@@ -5,7 +5,6 @@
 #include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
 
-#include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
@@ -16,15 +15,6 @@
 namespace sar::formats {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find) {
-  return broadcast_texts(comm,
-                         comm.agree([&] { return comm.rank() == 0 ? find() : std::vector<std::string>(); }));
-}
-
-std::string shared_path(const Communicator& comm, FunctionRef<std::string()> find) {
-  return shared_list(comm, [&] { return std::vector<std::string>{find()}; })[0];
-}
 
 std::string if_there(const std::string& path) {
   return is_there_or_packed(path) ? path : "";
@@ -59,26 +49,27 @@ std::string find_split(const Communicator& comm, const std::string& directory, c
   return directory + "/" + chosen;
 }
 
-std::string OgbText::find_file(const std::string& name, bool required) const {
-  return shared_path(comm_, [&] {
-    const std::string path = folder_ + "/" + name, file = csv_file(path);
-    require<InputError>(!required || !file.empty(), path,
-                        ".csv.gz: there is no such file, expected an OGB folder");
-    return file;
+std::string TableFolder::find_file(const std::string& name, bool required) const {
+  return shared_text(comm_, [&] {
+    for (const std::string& ending : endings_)
+      if (const std::string path = beginning_ + name + ending; is_there_or_packed(path)) return path;
+    require<InputError>(!required, beginning_, name, endings_[0], ": there is no such file, expected ",
+                        expected_);
+    return std::string();
   });
 }
 
-std::vector<std::string> OgbText::other_files(const std::string& beginning) const {
+std::vector<std::string> TableFolder::other_files(const std::string& beginning) const {
   return shared_list(comm_, [&] {
     std::vector<std::string> found;
-    for (const std::string& file : names_in_folder(folder_))
+    for (const std::string& file : names_in_folder(beginning_))
       if (file.starts_with(beginning) && (file.ends_with(".csv.gz") || file.ends_with(".csv")))
-        found.push_back(folder_ + "/" + file);
+        found.push_back(beginning_ + file);
     return found;
   });
 }
 
-std::vector<std::string> OgbText::read_text(const std::string& path) const {
+std::vector<std::string> TableFolder::read_text(const std::string& path) const {
   constexpr Index most = Index{1} << 20;
   return shared_list(comm_, [&] {
     const std::string text = read_beginning(path, most);
@@ -91,7 +82,7 @@ std::vector<std::string> OgbText::read_text(const std::string& path) const {
   });
 }
 
-Index OgbText::read_count(const std::string& name) const {
+Index TableFolder::read_count(const std::string& name) const {
   const std::string path = find_file(name, true);
   const TableFormat format{
       .smallest = 0,
@@ -101,8 +92,8 @@ Index OgbText::read_count(const std::string& name) const {
   return read_list(comm_, path, format, block_bytes_)[0];
 }
 
-void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sources, Index num_destinations,
-                         EdgeChunks& chunks) const {
+void TableFolder::read_edges(const std::string& path, Index num_edges, Index num_sources,
+                             Index num_destinations, EdgeChunks& chunks) const {
   const TableFormat format{.columns = 2,
                            .smallest = 0,
                            .largest = std::max(num_sources, num_destinations) - 1,
@@ -123,8 +114,8 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
   });
 }
 
-DataArray OgbText::read_rows(const std::string& path, const PartitionBook& slices, TableNumbers numbers,
-                             const char* of) const {
+DataArray TableFolder::read_rows(const std::string& path, const PartitionBook& slices, TableNumbers numbers,
+                                 const char* of) const {
   const Index expected = slices.num_nodes();
   const TableFormat format{
       .columns = count_columns(comm_, path),
@@ -144,12 +135,12 @@ DataArray OgbText::read_rows(const std::string& path, const PartitionBook& slice
   }
 }
 
-void OgbText::read_masks(FieldTable& to, const PartitionBook& slices) const {
+void TableFolder::read_masks(FieldTable& to, const PartitionBook& slices) const {
   for (const auto& [file, mask] :
        {std::pair{"train", "train_mask"}, {"valid", "val_mask"}, {"test", "test_mask"}}) {
     const std::string path = find_file(file, false);
     require<InputError>(
-        !path.empty(), folder_, "/", file,
+        !path.empty(), beginning_, file,
         ".csv.gz: there is no such file, expected the numbers of nodes, or lists of pairs (train.npz)");
     DataArray mine;
     comm_.agree([&] {

@@ -5,11 +5,11 @@
 
 #include "formats/edge_chunks.hpp"
 #include "formats/field_data.hpp"
+#include "formats/shared_texts.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <optional>
@@ -17,12 +17,6 @@
 #include <vector>
 
 namespace sar::formats {
-
-/// Collective. A list of rank 0 on all ranks.
-std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
-
-/// Collective. A path that rank 0 finds; empty: there is none.
-std::string shared_path(const Communicator& comm, FunctionRef<std::string()> find);
 
 /// Local. The path, if there is such a file or folder, also in an archive; else empty.
 std::string if_there(const std::string& path);
@@ -45,12 +39,19 @@ enum class TableNumbers : char {
 
 /// The files of one folder, such as raw/. All functions are collective; they throw InputError, the same on
 /// every rank.
-class OgbText {
+class TableFolder {
  public:
-  OgbText(Communicator comm, std::string folder, Index block_bytes)
-      : comm_(std::move(comm)), folder_(std::move(folder)), block_bytes_(block_bytes) {}
+  /// The paths of the files have this beginning and one of the endings; `expected` ends the message about a
+  /// file that is missing.
+  TableFolder(Communicator comm, std::string beginning, Index block_bytes,
+              std::vector<std::string> endings = {".csv.gz", ".csv"}, std::string expected = "an OGB folder")
+      : comm_(std::move(comm)),
+        beginning_(std::move(beginning)),
+        block_bytes_(block_bytes),
+        endings_(std::move(endings)),
+        expected_(std::move(expected)) {}
 
-  /// The path of name.csv.gz, unpacked or not; empty when there is none and it is not required.
+  /// The path of a file; empty when there is none and it is not required.
   [[nodiscard]] std::string find_file(const std::string& name, bool required) const;
   /// The files <beginning>*.csv.gz by name.
   [[nodiscard]] std::vector<std::string> other_files(const std::string& beginning) const;
@@ -68,10 +69,14 @@ class OgbText {
   /// Numbers of nodes in train.csv.gz, valid.csv.gz and test.csv.gz as masks.
   void read_masks(FieldTable& to, const PartitionBook& slices) const;
 
- private:
+ protected:
   Communicator comm_;
-  std::string folder_;
+  std::string beginning_;
   Index block_bytes_;
+
+ private:
+  std::vector<std::string> endings_;
+  std::string expected_;
 };
 
 // The splits of folders of link prediction: lists of pairs of nodes, and of knowledge graphs: lists of (head,

@@ -48,8 +48,13 @@ std::unique_ptr<ByteSource> TextFile::open_bytes(const ZipMember* member) const 
 std::string read_beginning(const std::string& path, Index bytes) {
   if (is_parquet(path)) return ParquetTable::open(path)->beginning(bytes);
   TextFile file(path);
-  std::string text(static_cast<std::size_t>(std::min(bytes, file.max_text_bytes())), ' ');
-  text.resize(static_cast<std::size_t>(file.read(text.data(), static_cast<Index>(text.size()))));
+  std::string text;
+  for (Index got = -1; got != 0;) {
+    const Index size = std::ssize(text), piece = std::min(bytes - size, Index{1} << 22);
+    text.resize(static_cast<std::size_t>(size + piece));
+    got = file.read(text.data() + size, piece);
+    text.resize(static_cast<std::size_t>(size + got));
+  }
   return text;
 }
 

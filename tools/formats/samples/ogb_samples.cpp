@@ -16,8 +16,7 @@ namespace {
 /// The edges of all graphs, those of each graph one after another. Their ends count from 0 in the graph.
 std::vector<SampleEdge> read_edges(const Communicator& comm, const std::string& path, Index block_bytes,
                                    const SampleSizes& sizes, const std::vector<Index>& edges_of_graphs) {
-  std::vector<Index> edge_begin{0};
-  for (const Index edges : edges_of_graphs) edge_begin.push_back(edge_begin.back() + edges);
+  const std::vector<Index> edge_begin = offsets_of_sizes(edges_of_graphs);
   const Index num_edges = edge_begin.back();
   const TableFormat format{
       .columns = 2,
@@ -48,7 +47,7 @@ std::vector<SampleEdge> read_edges(const Communicator& comm, const std::string& 
 SampleDataset read_ogb_samples(const Communicator& comm, const std::string& folder,
                                const SourceOptions& options) {
   const Index block = options.block_bytes;
-  const OgbText raw(comm, folder + "/raw", block);
+  const TableFolder raw(comm, folder + "/raw/", block);
   const std::string node_list = raw.find_file("num-node-list", true);
   const std::string edge_list = raw.find_file("num-edge-list", true);
   const TableFormat counts{.smallest = 0, .largest = Index{1} << 40};
@@ -84,7 +83,7 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
   data.labels = raw.read_rows(data.label_file, sizes.graphs, TableNumbers::labels, "graph");
   if (const std::string split = find_split(comm, folder + "/split", options.split); !split.empty()) {
     FieldTable masks;
-    OgbText(comm, split, block).read_masks(masks, sizes.graphs);
+    TableFolder(comm, split + "/", block).read_masks(masks, sizes.graphs);
     const char* const names[] = {"train_mask", "val_mask", "test_mask"};
     for (std::size_t i = 0; i < data.masks.size(); ++i)
       data.masks[i] = masks.read(comm, split, names[i], graphs);

@@ -3,12 +3,12 @@
 
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <tuple>
 
 namespace sar::formats {
@@ -90,9 +90,7 @@ GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes,
 }
 
 Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book) {
-  Array<Index> rows(static_cast<std::size_t>(book.num_nodes(comm.rank())));
-  std::iota(rows.begin(), rows.end(), book.begin(comm.rank()));
-  return rows;
+  return consecutive(book.begin(comm.rank()), book.num_nodes(comm.rank()));
 }
 
 void add_field(SampleFields& to, const std::string& name, const DataArray& rows, const Array<Index>& numbers,

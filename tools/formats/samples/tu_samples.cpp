@@ -61,33 +61,17 @@ Tensor side_by_side(const Tensor& left, const Tensor& right) {
   return both;
 }
 
-/// A dataset's files, and how much of them is read at a time.
-class TuFolder {
+/// A dataset's files. All functions are collective.
+class TuFolder : public TableFolder {
  public:
-  TuFolder(const Communicator& comm, const std::string& folder, const std::string& name, Index block_bytes)
-      : comm_(comm),
-        beginning_(folder + "/" + name + "_"),
-        block_(block_bytes),
-        text_(comm, folder, block_bytes) {}
+  using TableFolder::TableFolder;
 
-  /// The path of a file; empty if there is none. Collective.
-  [[nodiscard]] std::string find(const std::string& what) const {
-    return shared_path(comm_, [&] { return if_there(beginning_ + what + ".txt"); });
-  }
-  /// Collective.
-  [[nodiscard]] std::string require_file(const std::string& what) const {
-    const std::string path = find(what);
-    require<InputError>(!path.empty(), beginning_, what,
-                        ".txt: there is no such file, expected one beside the ",
-                        "graph_indicator of a TU dataset");
-    return path;
-  }
   /// Collective. The number of lines of a table.
   Index count_lines(const std::string& path) const {
     const auto parse = [](std::string_view text) {
       return for_each_row(text, [](std::string_view, Index) {});
     };
-    return read_lines(comm_, path, {}, block_, parse, [](const BlockPlace&) {}).rows;
+    return read_lines(comm_, path, {}, block_bytes_, parse, [](const BlockPlace&) {}).rows;
   }
 
   /// The number of nodes of each graph. Graphs count from 1 to the number of labels, and their numbers
@@ -103,7 +87,7 @@ class TuFolder {
       require<InputError>(graph <= graphs, path, ": line ", line + 1, ": the node is of graph ", graph,
                           ", expected at most ", graphs, ", the number of lines of ", label_file);
     };
-    read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
+    read_table<std::int64_t>(comm_, path, format, block_bytes_, [&](auto& values, const BlockPlace& at) {
       comm_.agree([&] {
         if (values.empty()) return;
         for (std::size_t i = 0; i < values.size(); ++i)
@@ -124,7 +108,7 @@ class TuFolder {
     const TableFormat format{.columns = 2, .smallest = 1, .largest = sizes.nodes.num_nodes()};
     std::vector<SampleEdge> read;
     num_edges =
-        read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
+        read_table<std::int64_t>(comm_, path, format, block_bytes_, [&](auto& values, const BlockPlace& at) {
           comm_.agree([&] {
             Index row = at.first_row;
             for (std::size_t i = 0; i < values.size(); i += 2, ++row) {
@@ -142,24 +126,21 @@ class TuFolder {
     return read;
   }
 
-  /// Collective. This rank's rows of a table.
-  [[nodiscard]] DataArray read(const std::string& path, const PartitionBook& book, TableNumbers numbers,
-                               const std::string& of) const {
-    return text_.read_rows(path, book, numbers, of.c_str());
-  }
   /// Collective. Adds attributes, and labels as one-hot columns behind them, of nodes or edges.
   void add_features(SampleFields& to, const std::string& of, const PartitionBook& book,
                     const Array<Index>& rows, std::vector<std::string>& notes) const {
-    const std::string attributes = find(of + "_attributes"), labels = find(of + "_labels");
+    const std::string attributes = find_file(of + "_attributes", false),
+                      labels = find_file(of + "_labels", false);
     Tensor features;
     if (!attributes.empty()) {
       const DataArray found =
-          fetch_rows(comm_, book, read(attributes, book, TableNumbers::features, of), rows);
+          fetch_rows(comm_, book, read_rows(attributes, book, TableNumbers::features, of.c_str()), rows);
       comm_.agree([&] { add_field(to, "features", found, rows, attributes); });
       features = to.tensors["features"];
     }
     if (!labels.empty()) {
-      const DataArray found = fetch_rows(comm_, book, read(labels, book, TableNumbers::exact, of), rows);
+      const DataArray found =
+          fetch_rows(comm_, book, read_rows(labels, book, TableNumbers::exact, of.c_str()), rows);
       const Tensor hot = one_hot(comm_, found, labels);
       notes.push_back(
           concat(of, " labels become ", hot.row_size(), " one-hot columns",
@@ -168,12 +149,6 @@ class TuFolder {
     }
     if (features.defined()) to.tensors["features"] = features;
   }
-
- private:
-  const Communicator& comm_;
-  std::string beginning_;
-  Index block_;
-  OgbText text_;
 };
 
 /// Numbers of classes 0, 1, ... in the place of labels, if these are one whole number for each graph.
@@ -215,15 +190,16 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
                               const SourceOptions& options, LabelType labels) {
   require<InputError>(options.split.empty(), folder, "/", name,
                       ": a TU dataset has no split, expected no --split");
-  const TuFolder files(comm, folder, name, options.block_bytes);
-  const std::string indicator = files.require_file("graph_indicator");
+  const TuFolder files(comm, folder + "/" + name + "_", options.block_bytes, {".txt"},
+                       "one beside the graph_indicator of a TU dataset");
+  const std::string indicator = files.find_file("graph_indicator", true);
   SampleDataset data;
   data.format = "TU folder";
   data.name = name;
-  const std::string of_classes = files.find("graph_labels");
-  const std::string of_values = files.find("graph_attributes");
+  const std::string of_classes = files.find_file("graph_labels", false);
+  const std::string of_values = files.find_file("graph_attributes", false);
   const bool takes_values = !of_values.empty() && (of_classes.empty() || labels != LabelType::classes);
-  data.label_file = takes_values ? of_values : files.require_file("graph_labels");
+  data.label_file = takes_values ? of_values : files.find_file("graph_labels", true);
   const SampleSizes sizes(
       comm, files.nodes_of_graphs(indicator, data.label_file, files.count_lines(data.label_file)), 1,
       indicator);
@@ -231,7 +207,7 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
   Index num_edges = 0;
   Array<Index> edge_rows;
   {
-    const std::vector<SampleEdge> edges = files.edges(files.require_file("A"), sizes, num_edges);
+    const std::vector<SampleEdge> edges = files.edges(files.find_file("A", true), sizes, num_edges);
     data.samples = make_samples(comm, sizes, edges, edge_rows);
   }
   GraphSamples& samples = data.samples;
@@ -246,7 +222,7 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
   if (takes_values && !of_classes.empty())
     data.notes.emplace_back(
         "graph_attributes are the labels, not graph_labels (--loss cross-entropy takes these)");
-  data.labels = files.read(data.label_file, sizes.graphs, TableNumbers::exact, "graph");
+  data.labels = files.read_rows(data.label_file, sizes.graphs, TableNumbers::exact, "graph");
   if (!takes_values && (labels == LabelType::classes || labels == LabelType::automatic))
     number_classes(comm, data);
   comm.agree([&] { sort_edges(samples); });

@@ -10,6 +10,7 @@
 #include "formats/text.hpp"
 #include "node_join.hpp"
 
+#include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/text.hpp>
 
@@ -17,7 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <utility>
 
 namespace sar::formats {
@@ -95,23 +96,10 @@ class ListReader final : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
 };
 
-std::string read_all(const std::string& path) {
-  TextFile file(path);
-  std::string text;
-  constexpr Index piece = Index{1} << 22;
-  for (Index got = piece; got == piece;) {
-    const std::size_t old_size = text.size();
-    text.resize(old_size + static_cast<std::size_t>(piece));
-    got = file.read(text.data() + old_size, piece);
-    text.resize(old_size + static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
 FeatureRows parse_feature_rows(const std::string& path) {
   FeatureRows rows;
   ListReader reader(path, rows);
-  nlohmann::json::sax_parse(read_all(path), &reader);
+  nlohmann::json::sax_parse(read_beginning(path, std::numeric_limits<Index>::max()), &reader);
   require<InputError>(!rows.keys.empty(), path,
                       ": there are no nodes, expected {\"node\": [number, ...], ...}");
   return rows;
@@ -156,13 +144,11 @@ Index count_features(const std::string& path, const FeatureRows& rows, bool indi
 /// Sends each rank the rows of its nodes. Rank 0 has them all. Collective.
 CsrMatrix send_matrix(const Communicator& comm, const NodeJoin& join, const FeatureRows& rows, bool indices,
                       Index num_columns) {
-  std::vector<Index> order(join.nodes().size()), lengths, columns;
+  std::vector<Index> lengths, columns;
   std::vector<Index> row_counts(static_cast<std::size_t>(comm.size()), 0), entry_counts = row_counts;
   std::vector<double> values;
   comm.agree([&] {
-    std::iota(order.begin(), order.end(), Index{0});
-    std::ranges::sort(order, {}, [&](Index row) { return join.nodes()[row]; });
-    for (const Index row : order) {
+    for (const Index row : sorted_order(join.nodes())) {
       const std::span<const double> list = rows.row(static_cast<std::size_t>(row));
       std::vector<double> numbers(list.begin(), list.end());
       if (indices) {  // a set

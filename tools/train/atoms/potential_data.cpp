@@ -4,6 +4,7 @@
 #include "formats/atoms/raw_structures.hpp"
 #include "program.hpp"
 #include "train/atoms/structure_checks.hpp"
+#include "train/atoms/structure_errors.hpp"
 #include "train/train_checkpoint.hpp"
 #include "train/train_data.hpp"
 

@@ -16,21 +16,8 @@ std::string describe_batch_per_rank(const TrainOptions& o) {
   return concat("on ", o.num_ranks, " ranks", has_samples(o.task.type) ? "" : ", partition " + partition);
 }
 
-std::string describe_sample(const OptionTable& t, const SampleOptions& s) {
-  if (s.fan_outs.empty()) return "none";
-  return list_text(s.fan_outs) +
-         t.words({"--sample-relation", "--batch-size", "--batch-per-rank", "--drop-last", "--sample-replace",
-                  "--sample-by-weight"}) +
-         (s.is_labor() ? " --sampler labor" : "") + t.words({"--sample-redraw"});
-}
-
 void add_saint_options(OptionTable& t, SampleOptions& s) {
-  t.choice("--sampler", s.sampler, samplers, "how batches are drawn").recorded([&t, &s] {
-    return !s.is_saint()
-               ? "none"
-               : name_in(samplers, s.sampler) +
-                     t.words({"--batch-size", "--saint-batches", "--walk-length", "--saint-coverage"});
-  });
+  t.choice("--sampler", s.sampler, samplers, "how batches are drawn");
   t.number("--walk-length", s.walk_length, "saint-walk: steps of each walk", 1)
       .read_with("--sampler saint-walk", [&s] { return s.sampler == Sampler::saint_walk; });
   t.number("--saint-batches", s.saint_batches,
@@ -42,30 +29,25 @@ void add_saint_options(OptionTable& t, SampleOptions& s) {
                  [&s] { return s.is_saint() && s.sampler != Sampler::saint_node; });
 }
 
+/// "8", or "parts".
+void read_clusters(const std::string& text, SampleOptions& s) {
+  const auto number = to_signed_number<Index>(text);
+  if (text != "parts" && (!number || *number < 1 || *number > std::numeric_limits<int>::max()))
+    refuse_value("--clusters", text, "the number of clusters, from 1 on, or parts");
+  s.clusters = number.value_or(SampleOptions::parts);
+}
+
 void add_cluster_options(OptionTable& t, SampleOptions& s) {
-  const auto read = [&s](const std::string& text) {
-    const auto number = to_signed_number<Index>(text);
-    if (text != "parts" && (!number || *number < 1 || *number > std::numeric_limits<int>::max()))
-      throw CLI::ValidationError("--clusters",
-                                 "'" + text + "', expected the number of clusters, from 1 on, or parts");
-    s.clusters = number.value_or(SampleOptions::parts);
-  };
-  t.parsed("--clusters", read, "N|parts",
+  using enum PartitionMethod;
+  t.parsed("--clusters", read_clusters, s, "N|parts",
            "mini-batches of clusters: N clusters, or `parts`, those of the partition directory")
       .for_tasks({TaskType::node})
       .excludes({"--sample", "--mfg"})
-      .recorded([&t, &s] {
-        if (s.clusters == 0) return std::string("none");
-        return (s.clusters == SampleOptions::parts ? "parts" : concat(s.clusters)) +
-               t.words({"--cluster-method", "--clusters-per-batch"});
+      .as_text([&s] {
+        return s.clusters == SampleOptions::parts ? "parts" : s.clusters > 0 ? concat(s.clusters) : "";
       });
   t.number("--clusters-per-batch", s.clusters_per_batch, "clusters of a batch", 1).needs("--clusters");
-  t.choice("--cluster-method", s.cluster_method,
-           {{"auto", PartitionMethod::automatic},
-            {"metis", PartitionMethod::metis},
-            {"ldg", PartitionMethod::ldg},
-            {"random", PartitionMethod::random},
-            {"contiguous", PartitionMethod::contiguous}},
+  t.choice("--cluster-method", s.cluster_method, named({automatic, metis, ldg, random, contiguous}),
            "how clusters are made")
       .needs("--clusters")
       .read_with("a number of --clusters", [&s] { return s.clusters > 0; });
@@ -82,13 +64,13 @@ std::vector<Index> read_fan_outs(const std::string& option, const std::string& t
 void add_sample_options(OptionTable& t, TrainOptions& o) {
   SampleOptions& s = o.sample;
   const auto draws_or_samples = [&o] { return !o.sample.fan_outs.empty() || has_samples(o.task.type); };
-  t.group("Sampling", network_tasks);
+  t.group("Sampling", network_tasks, true);
   t.parsed(
        "--sample", [&s](const std::string& text) { s.fan_outs = read_fan_outs("--sample", text); }, "LIST",
        "mini-batches: in-edges per node in each layer, as 15,10,5; -1: all")
       .for_tasks(one_graph_tasks)
       .common()
-      .recorded([&t, &s] { return describe_sample(t, s); });
+      .as_text([&s] { return list_text(s.fan_outs); });
   t.number("--batch-size", s.batch_size,
            "training nodes, edges, graphs (32) or structures (4) of a batch, over all ranks", 1)
       .default_for(TaskType::graph, [&s] { s.batch_size = 32; })
@@ -106,8 +88,7 @@ void add_sample_options(OptionTable& t, TrainOptions& o) {
   t.pairs("--sample-relation", s.relation_lists, "TYPE=LIST",
           "--sample for some edge types: author:writes:paper=5,5")
       .needs("--sample")
-      .read_with("--category or --relation", [&o] { return o.is_typed(); })
-      .as_text([&s] { return list_text(s.relation_lists, " --sample-relation "); });
+      .read_with("--category or --relation", [&o] { return o.is_typed(); });
   t.flag("--sample-replace", s.replace, "draws in-edges with replacement").needs("--sample");
   t.flag("--sample-by-weight", s.by_weight, "draws in-edges in proportion to their weights")
       .needs("--sample");
@@ -116,12 +97,12 @@ void add_sample_options(OptionTable& t, TrainOptions& o) {
       .needs("--sample");
   t.flag("--sample-eval", s.evaluate, "also evaluates on sampled in-edges")
       .for_tasks({TaskType::node})
-      .needs("--sample");
+      .needs("--sample")
+      .unrecorded();
   t.flag("--mfg", o.mfg,
          "full batch: only what the training rows depend on; with batch norm another training")
       .for_tasks(one_graph_tasks)
-      .excludes({"--sample"})
-      .recorded();
+      .excludes({"--sample"});
   add_cluster_options(t, s);
 }
 

@@ -36,20 +36,21 @@ DrawSplitOptions read_split(const std::string& option, const std::string& text) 
 }
 
 std::string describe(const std::optional<DrawSplitOptions>& split) {
-  if (!split) return "none";
-  return concat(split->train.text(), ',', split->valid.text(), ',', split->test.text(), " --split-seed ",
-                split->seed);
+  return split ? concat(split->train.text(), ',', split->valid.text(), ',', split->test.text()) : "";
 }
 
 void add_split_options(OptionTable& t, TrainOptions& o) {
   const auto add = [&](const std::string& name, const char* help) -> OptionRow& {
-    return t.parsed(
-        name, [&o, name](const std::string& text) { o.draw_split = read_split(name, text); }, "T,V,T", help);
+    return t
+        .parsed(
+            name, [&o, name](const std::string& text) { o.draw_split = read_split(name, text); }, "T,V,T",
+            help)
+        .as_text([&o] { return describe(o.draw_split); })
+        .recorded();
   };
   add("--split-nodes", "draws the split, in shares or numbers: 0.6,0.2,0.2 or 20/class,500,rest")
       .for_tasks({TaskType::node})
-      .common()
-      .recorded([&o] { return describe(o.draw_split); });
+      .common();
   add("--split-graphs",
       "--task graph, potential: draws the split of the graphs or structures, as --split-nodes")
       .for_tasks(sample_tasks);
@@ -58,13 +59,15 @@ void add_split_options(OptionTable& t, TrainOptions& o) {
             "--split-nodes, --split-graphs: seed of all runs; without it, the seed of each run"))
       .form("N")
       .for_tasks(all_tasks)
-      .read_with("--split-nodes or --split-graphs", [&o] { return o.draw_split.has_value(); });
+      .read_with("--split-nodes or --split-graphs", [&o] { return o.draw_split.has_value(); })
+      .as_text([&o] { return o.draw_split ? concat(o.draw_split->seed) : ""; })
+      .recorded();
 }
 
 }  // namespace
 
 void add_data_options(OptionTable& t, TrainOptions& o) {
-  t.group("Data", network_tasks);
+  t.group("Data", network_tasks, false);
   t.paths("--dataset", o.task.potential.files, "PATH",
           "dataset or partition directory, DGL partition, OGB folder or graph file; structures")
       .for_tasks(all_tasks)
@@ -88,15 +91,16 @@ void add_data_options(OptionTable& t, TrainOptions& o) {
   t.pairs("--fields", o.data.fields, "NAME=FIELD",
           "other names of features, labels, masks, weights: features=x labels=y")
       .for_tasks(one_graph_tasks)
-      .recorded([&o] { return o.data.fields.empty() ? "none" : list_text(o.data.fields, " "); });
+      .recorded();
   t.number("--num-classes", o.num_classes, "number of classes; 0: largest label + 1")
       .read_with("--task node or graph, or edge with classes", [&o] {
         return has_labelled_rows(o.task.type) ||
                (o.task.type == TaskType::edge && o.task.labels != LabelType::values);
       });
   for (CLI::Option* option : add_edge_options(t.app(), o.data)) t.row(option);
-  t.at("--add-reverse-edges").as_text([&o] { return concat(o.data.add_reverse_edges); });
-  t.at("--add-self-loops").as_text([&o] { return concat(o.data.add_self_loops); });
+  const std::vector<TaskType> graphs{TaskType::graph};  // of others, the hash of the edges says it
+  t.at("--add-reverse-edges").as_text([&o] { return concat(o.data.add_reverse_edges); }).recorded(graphs);
+  t.at("--add-self-loops").as_text([&o] { return concat(o.data.add_self_loops); }).recorded(graphs);
   t.at("--drop-duplicates").for_tasks(one_graph_tasks);
   t.flag(
       "--ignore-edge-weights", [&o] { o.data.edge_weights = o.source.edge_weights = false; },
@@ -108,10 +112,10 @@ void add_data_options(OptionTable& t, TrainOptions& o) {
   t.text("--edge-means", o.edge_means, "FIELD",
          "node features: means of this field over the in-edges of each node")
       .for_tasks({TaskType::node})
-      .recorded([&o] { return o.edge_means.empty() ? "none" : o.edge_means; });
+      .recorded();
   t.row(add_sparse_features_option(t.app(), o.data.sparse_features)).for_tasks(one_graph_tasks);
   for (CLI::Option* option : add_source_options(t.app(), o.source)) t.row(option).for_graph_files();
-  t.at("--split").common().recorded([&o] { return concat(o.run.split, o.source.split); });
+  t.at("--split").common().recorded().as_text([&o] { return concat(o.run.split, o.source.split); });
   add_split_options(t, o);
   t.choice("--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
            "generated graph, instead of --dataset")

@@ -12,6 +12,11 @@ OptionRow& OptionRow::for_models_with(const std::string& key, const ModelDescrip
                    [key, &model] { return model_type(model.type).reads(key); });
 }
 
+std::string OptionRow::text() const {
+  const std::string text = text_();
+  return text.empty() ? "none" : text;
+}
+
 void OptionRow::set_default(TaskType task) const {
   if (is_given()) return;
   for (const auto& [of_task, set] : defaults_)
@@ -48,17 +53,6 @@ OptionRow& OptionTable::at(const std::string& name) {
   return const_cast<OptionRow&>(std::as_const(*this).at(name));
 }
 
-std::string OptionTable::words(const std::vector<std::string>& names) const {
-  std::string words;
-  for (const std::string& name : names) {
-    const OptionRow& row = at(name);
-    const std::string text = row.text();
-    if (text.empty() || (row.is_flag() && text == "0") || !row.why_unread(o_.task.type).empty()) continue;
-    words += " " + name + (row.is_flag() && text == "1" ? "" : " " + text);
-  }
-  return words;
-}
-
 void OptionTable::set_defaults() const {
   for (const OptionRow& row : rows_) row.set_default(o_.task.type);
 }
@@ -72,15 +66,14 @@ void OptionTable::refuse_unread() const {
 std::map<std::string, std::string> OptionTable::record() const {
   std::map<std::string, std::string> record;
   for (const OptionRow& row : rows_)
-    if (row.is_recorded()) record[row.name()] = row.text();
+    if (row.is_recorded(o_.task.type)) record[row.name()] = row.text();
   return record;
 }
 
 std::vector<std::string> read_names(const std::string& option, const std::string& text,
                                     const std::string& expected) {
   std::vector<std::string> names = split_text(text, ',');
-  if (std::ranges::count(names, "") > 0)
-    throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+  if (std::ranges::count(names, "") > 0) refuse_value(option, text, expected);
   return names;
 }
 
@@ -92,7 +85,7 @@ std::map<std::string, double> read_named_numbers(const std::string& option, cons
     const std::size_t equals = std::min(part.rfind('='), part.size());
     const auto number = to_signed_number<double>(part.substr(std::min(equals + 1, part.size())));
     if (equals == 0 || !number || !valid(*number) || !numbers.emplace(part.substr(0, equals), *number).second)
-      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+      refuse_value(option, text, expected);
   }
   return numbers;
 }

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -20,6 +21,21 @@
 
 namespace sar::tools {
 
+template <class T>
+std::string item_text(const T& item) {
+  return concat(item);
+}
+template <class Name, class Value>
+std::string item_text(const std::pair<Name, Value>& item) {
+  return concat(item.first, "=", item.second);
+}
+/// Returns a list as read_numbers() and read_named_numbers() below read it, or with other separators.
+template <class List>
+std::string list_text(const List& list, const char* separator = ",") {
+  const auto text = [](const auto& item) { return item_text(item); };
+  return joined(list, text, separator);
+}
+
 /// A row: an option, where it is read, and what a checkpoint records. Its functions return the row.
 class OptionRow {
  public:
@@ -27,8 +43,8 @@ class OptionRow {
   using Condition = std::function<bool()>;
 
   /// `text` returns the value of the option, as in records.
-  OptionRow(CLI::Option* option, std::vector<TaskType> tasks, Text text)
-      : option_(option), tasks_(std::move(tasks)), text_(std::move(text)) {}
+  OptionRow(CLI::Option* option, std::vector<TaskType> tasks, std::vector<TaskType> recorded, Text text)
+      : option_(option), tasks_(std::move(tasks)), recorded_(std::move(recorded)), text_(std::move(text)) {}
 
   // On the command line:
 
@@ -90,28 +106,31 @@ class OptionRow {
 
   // What a checkpoint records:
 
-  /// Sets how the value is written; empty: words() leave the option out. A flag is 0, 1, or 1 with a text.
+  /// Sets how the value is written, where a row does not know it.
   OptionRow& as_text(Text text) {
     text_ = std::move(text);
     return *this;
   }
-  /// Results depend on the option: a checkpoint records it under its name. An option that is recorded under
-  /// the name of another is a word of the text of that row: OptionTable::words().
-  OptionRow& recorded() {
-    is_recorded_ = true;
+  /// In a group whose options are not recorded: results of these tasks depend on this one.
+  OptionRow& recorded(const std::vector<TaskType>& tasks = all_tasks) {
+    recorded_ = tasks;
     return *this;
   }
-  OptionRow& recorded(Text text) { return as_text(std::move(text)).recorded(); }
+  /// In a group whose options are recorded: no result depends on this one, or only by other options.
+  OptionRow& unrecorded() { return recorded({}); }
 
   // For the loops:
 
   [[nodiscard]] std::string name() const { return option_->get_name(); }
   [[nodiscard]] bool is_given() const { return option_->count() > 0; }
-  [[nodiscard]] bool is_flag() const { return option_->get_expected_max() == 0; }
   [[nodiscard]] bool is_common() const { return is_common_; }
-  [[nodiscard]] bool is_recorded() const { return is_recorded_; }
+  /// Whether the training reads the option, and a checkpoint records it.
+  [[nodiscard]] bool is_recorded(TaskType task) const {
+    return std::ranges::count(recorded_, task) > 0 && why_unread(task).empty();
+  }
   [[nodiscard]] bool is_for_graph_files() const { return is_for_graph_files_; }
-  [[nodiscard]] std::string text() const { return text_(); }
+  /// The value; "none" in place of an empty one.
+  [[nodiscard]] std::string text() const;
   void set_default(TaskType task) const;
   /// Returns why a training does not read the option, "needs --task link"; empty: it does.
   [[nodiscard]] std::string why_unread(TaskType task) const;
@@ -124,11 +143,11 @@ class OptionRow {
   };
 
   CLI::Option* option_;
-  std::vector<TaskType> tasks_;
+  std::vector<TaskType> tasks_, recorded_;
   Text text_;
   std::vector<Rule> rules_;
   std::vector<std::pair<TaskType, std::function<void()>>> defaults_;
-  bool is_common_ = false, is_recorded_ = false, is_for_graph_files_ = false;
+  bool is_common_ = false, is_for_graph_files_ = false;
 };
 
 /// All rows, of the options of one TrainOptions.
@@ -142,14 +161,16 @@ class OptionTable {
   // To write rows:
 
   [[nodiscard]] CLI::App& app() { return app_; }
-  /// Puts the rows below into this group of the help text. These tasks read them.
-  void group(const std::string& name, const std::vector<TaskType>& tasks) {
+  /// Puts the rows below into this group of the help text. These tasks read them. `recorded`: results depend
+  /// on them, and a checkpoint records each under its name.
+  void group(const std::string& name, const std::vector<TaskType>& tasks, bool recorded) {
     begin_group(app_, name);
     tasks_ = tasks;
+    recorded_ = recorded ? all_tasks : std::vector<TaskType>();
   }
   /// Adds a row of an option that has been added to the command line.
   OptionRow& row(CLI::Option* option, OptionRow::Text text = {}) {
-    return rows_.emplace_back(option, tasks_, std::move(text));
+    return rows_.emplace_back(option, tasks_, recorded_, std::move(text));
   }
   template <class T>
   OptionRow& number(const std::string& name, T& value, const std::string& help,
@@ -186,12 +207,19 @@ class OptionTable {
   }
   OptionRow& pairs(const std::string& name, std::map<std::string, std::string>& values,
                    const std::string& form, const std::string& help) {
-    return row(add_pairs(app_, name, values, form, help));
+    return row(add_pairs(app_, name, values, form, help), [&values] { return list_text(values, " "); });
   }
   /// Adds an option whose value `read` parses.
   OptionRow& parsed(const std::string& name, const std::function<void(const std::string&)>& read,
                     const std::string& form, const std::string& help) {
     return row(app_.add_option_function<std::string>(name, read, help)->option_text(form));
+  }
+  /// The same for a function that gets the text and where its value goes.
+  template <class T>
+  OptionRow& parsed(const std::string& name, void (*read)(const std::string&, T&), T& value,
+                    const std::string& form, const std::string& help) {
+    return parsed(
+        name, [read, &value](const std::string& text) { read(text, value); }, form, help);
   }
 
   // To read them:
@@ -199,9 +227,6 @@ class OptionTable {
   [[nodiscard]] const std::deque<OptionRow>& rows() const { return rows_; }
   [[nodiscard]] OptionRow& at(const std::string& name);
   [[nodiscard]] const OptionRow& at(const std::string& name) const;
-  /// Returns the options that the training reads with their values, " --negatives 1 --filtered-ranks",
-  /// without flags that are off and values that are empty.
-  [[nodiscard]] std::string words(const std::vector<std::string>& names) const;
   /// Sets the options that are not given and that have another default with this task.
   void set_defaults() const;
   /// Throws CLI::ValidationError for an option that is given and that the training does not read.
@@ -212,7 +237,7 @@ class OptionTable {
  private:
   CLI::App& app_;
   TrainOptions& o_;
-  std::vector<TaskType> tasks_;
+  std::vector<TaskType> tasks_, recorded_;  // of the rows to come
   std::deque<OptionRow> rows_;  // rows keep their addresses
 };
 
@@ -224,25 +249,10 @@ std::vector<T> read_numbers(const std::string& option, const std::string& text,
   std::vector<T> numbers;
   for (const std::string& part : split_text(text, ',')) {
     const std::optional<T> number = to_signed_number<T>(part);
-    if (!number || !valid(*number))
-      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+    if (!number || !valid(*number)) refuse_value(option, text, expected);
     numbers.push_back(*number);
   }
   return numbers;
-}
-template <class T>
-std::string item_text(const T& item) {
-  return concat(item);
-}
-template <class Name, class Value>
-std::string item_text(const std::pair<Name, Value>& item) {
-  return concat(item.first, "=", item.second);
-}
-/// Returns a list as read_numbers() and read_named_numbers() read it, or with other separators.
-template <class List>
-std::string list_text(const List& list, const char* separator = ",") {
-  const auto text = [](const auto& item) { return item_text(item); };
-  return joined(list, text, separator);
 }
 /// Returns the names of a list such as embedding,convs.0. Throws CLI::ValidationError for an empty name.
 std::vector<std::string> read_names(const std::string& option, const std::string& text,
@@ -267,8 +277,5 @@ void add_output_options(OptionTable& t, TrainOptions& o);
 
 /// Checks what a row of the table does not say. Throws CLI::ValidationError.
 void check_options(const CLI::App& app, const TrainOptions& o, const OptionTable& table);
-
-/// Returns the options of a task that its results depend on: "link --predictor dot ...".
-std::string describe_task(const OptionTable& t, TaskType task);
 
 }  // namespace sar::tools

@@ -10,15 +10,14 @@ namespace {
 
 void read_keep(const std::string& word, KeptWeights& keep) {
   if (to_signed_number<Index>(word))
-    throw CLI::ValidationError("--keep", "'" + word + "', expected last or best (--keep-checkpoints " + word +
-                                             " keeps that many checkpoints)");
-  if (word != "last" && word != "best")
-    throw CLI::ValidationError("--keep", "'" + word + "', expected one of last, best");
+    refuse_value("--keep", word,
+                 "last or best (--keep-checkpoints " + word + " keeps that many checkpoints)");
+  if (word != "last" && word != "best") refuse_value("--keep", word, "one of last, best");
   keep = word == "best" ? KeptWeights::best : KeptWeights::last;
 }
 
 void add_parallel_options(OptionTable& t, TrainOptions& o) {
-  t.group("Parallel", one_graph_tasks);
+  t.group("Parallel", one_graph_tasks, false);
   t.row(add_threads_option(t.app(), o.threads)).for_tasks(all_tasks).common();
   t.choice("--partition", o.data.partition, partition_methods(), "assignment of nodes to ranks").common();
   t.choice("--mode", o.graph_options.mode, named_values(halo_mode_names), "which halo rows are in memory");
@@ -60,7 +59,7 @@ void add_checkpoint_options(OptionTable& t, TrainOptions& o) {
 
 void add_output_options(OptionTable& t, TrainOptions& o) {
   add_parallel_options(t, o);
-  t.group("Output", all_tasks);
+  t.group("Output", all_tasks, false);
   const auto file = [&](const char* name, std::string& path, const char* form,
                         const char* help) -> OptionRow& {
     return t.path(name, path, form, help).excludes({"--describe"});
@@ -70,13 +69,11 @@ void add_output_options(OptionTable& t, TrainOptions& o) {
   file("--tensorboard", o.tensorboard, "DIR", "event files of TensorBoard, a record per epoch");
   file("--save-weights", o.save_weights, "FILE", "weights after the training (.safetensors)").common();
   file("--predict", o.predict, "DIR", "predictions after the training, as .npy files").common();
-  t.row(t.app()
-            .add_option_function<std::string>(
-                "--keep", [&o](const std::string& word) { read_keep(word, o.keep); },
-                "weights to save and predict with, of the last or the best epoch: last, best")
-            ->type_name("NAME"))
+  t.parsed("--keep", read_keep, o.keep, "NAME",
+           "weights to save and predict with, of the last or the best epoch: last, best")
       .default_text("last")
-      .recorded([&o] { return o.keep == KeptWeights::best ? "best" : "last"; });
+      .as_text([&o] { return o.keep == KeptWeights::best ? "best" : "last"; })
+      .recorded();
   t.number("--predict-layer", o.predict_layer, "also writes the output of this layer, embeddings.npy", 1)
       .for_tasks(one_graph_tasks)
       .needs("--predict");

@@ -19,10 +19,7 @@ void read_shares(const std::string& text, TaskOptions& o) {
   const auto [first, second] = split_at(text, ',');
   const auto valid = to_signed_number<double>(first), test = to_signed_number<double>(second);
   if (!valid || !test || !(*valid >= 0) || !(*test >= 0) || !(*valid + *test < 1))
-    throw CLI::ValidationError("--split-edges",
-                               "'" + text +
-                                   "', expected two shares of 0 or more, together less than 1, such "
-                                   "as 0.05,0.10");
+    refuse_value("--split-edges", text, "two shares of 0 or more, together less than 1, such as 0.05,0.10");
   o.valid = *valid;
   o.test = *test;
   o.has_shares = true;
@@ -47,7 +44,7 @@ void read_shifts(const std::string& text, PotentialOptions& o) {
 void read_scale(const std::string& text, PotentialOptions& o) {
   const auto number = to_signed_number<double>(text);
   if (text != "fit" && text != "keep" && (!number || !(*number > 0) || !std::isfinite(*number)))
-    throw CLI::ValidationError("--energy-scale", "'" + text + "', expected fit, keep, or a number above 0");
+    refuse_value("--energy-scale", text, "fit, keep, or a number above 0");
   o.scale = text == "fit" ? EnergySource::fit : text == "keep" ? EnergySource::keep : EnergySource::given;
   o.given_scale = number.value_or(0);
 }
@@ -61,7 +58,7 @@ void read_new_species(const std::string& text, PotentialOptions& o) {
     const NewSpecies species{name, like};
     const bool is_repeated = std::ranges::count(o.new_species, species.name, &NewSpecies::name) > 0;
     if (species.name.empty() || is_repeated || (name.size() < each.size() && like.empty()))
-      throw CLI::ValidationError("--new-species", "'" + text + "', expected " + expected);
+      refuse_value("--new-species", text, expected);
     o.new_species.push_back(species);
   }
 }
@@ -85,7 +82,7 @@ void read_stages(const std::string& text, PotentialOptions& o) {
         "--stages", of_terms, [](double x) { return x >= 0 && std::isfinite(x); }, expected);
     if (!epoch || *epoch <= (o.stages.empty() ? 1 : o.stages.back().epoch) || weights.size() != 3 ||
         weights[0] + weights[1] + weights[2] == 0)
-      throw CLI::ValidationError("--stages", "'" + text + "', expected " + expected);
+      refuse_value("--stages", text, expected);
     o.stages.push_back({*epoch, weights[0], weights[1], weights[2]});
   }
 }
@@ -98,23 +95,20 @@ std::string text_of_stages(const PotentialOptions& o) {
 }
 
 void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {
-  t.parsed(
-       "--energy-shifts", [&o](const std::string& text) { read_shifts(text, o); }, "SOURCE|NAME=E,...",
-       "energies of single atoms: fit, keep, isolated, or given ones")
-      .recorded([&o] {
+  t.parsed("--energy-shifts", read_shifts, o, "SOURCE|NAME=E,...",
+           "energies of single atoms: fit, keep, isolated, or given ones")
+      .as_text([&o] {
         return o.shifts == EnergySource::given ? list_text(o.given_shifts)
                                                : name_in(energy_sources, o.shifts);
       });
-  t.parsed(
-       "--energy-scale", [&o](const std::string& text) { read_scale(text, o); }, "fit|keep|X",
-       "scale of the network's energies: of the training forces, or a given one")
-      .recorded([&o] {
+  t.parsed("--energy-scale", read_scale, o, "fit|keep|X",
+           "scale of the network's energies: of the training forces, or a given one")
+      .as_text([&o] {
         return o.scale == EnergySource::given ? concat(o.given_scale) : name_in(energy_sources, o.scale);
       });
-  t.parsed(
-       "--new-species", [&o](const std::string& text) { read_new_species(text, o); }, "NAME[=LIKE],...",
-       "species beside those of --init-weights, which may begin as one of them")
-      .recorded([&o] { return text_of_new_species(o); });
+  t.parsed("--new-species", read_new_species, o, "NAME[=LIKE],...",
+           "species beside those of --init-weights, which may begin as one of them")
+      .as_text([&o] { return text_of_new_species(o); });
 }
 
 /// The layer of mace-torch that the first one is; later layers have a residual connection.
@@ -131,36 +125,30 @@ void read_radial_network(const std::string& text, ModelDescription& m) {
   const std::vector<Index> widths = read_numbers<Index>(
       "--radial-mlp", text, [](Index width) { return 1 <= width && width <= 4096; }, expected);
   if (std::ranges::count(widths, widths[0]) != std::ssize(widths) || widths.size() > 64)
-    throw CLI::ValidationError("--radial-mlp", "'" + text + "', expected " + expected);
+    refuse_value("--radial-mlp", text, expected);
   m.radial_hidden = widths[0];
   m.radial_layers = std::ssize(widths);
 }
 
 void add_mace_options(OptionTable& t, ModelDescription& m) {
   t.number("--max-ell", m.max_l, "mace: degree of the spherical harmonics and of the messages", 0, 3)
-      .for_models_with("max_l", m)
-      .recorded();
+      .for_models_with("max_l", m);
   t.number("--hidden-ell", m.hidden_l, "mace: degree of the rows between layers, max_L of mace-torch", 0, 3)
-      .for_models_with("hidden_l", m)
-      .recorded();
+      .for_models_with("hidden_l", m);
   t.number("--correlation", m.correlation, "mace: neighbors in a product", 1, 3)
-      .for_models_with("correlation", m)
-      .recorded();
+      .for_models_with("correlation", m);
   t.number("--num-cutoff-basis", m.cutoff_power, "mace: power p of the polynomial cutoff function", 2, 64)
-      .for_models_with("cutoff_power", m)
-      .recorded();
-  t.parsed(
-       "--radial-mlp", [&m](const std::string& text) { read_radial_network(text, m); }, "N,N,...",
-       "mace: widths of the hidden layers of the radial network")
+      .for_models_with("cutoff_power", m);
+  t.parsed("--radial-mlp", read_radial_network, m, "N,N,...",
+           "mace: widths of the hidden layers of the radial network")
       .default_text("64,64,64")
       .for_models_with("radial_hidden", m)
-      .recorded([&m] {
+      .as_text([&m] {
         return list_text(std::vector<Index>(static_cast<std::size_t>(m.radial_layers), m.radial_hidden));
       });
   t.number("--mlp-width", m.readout_hidden, "mace: width of the last readout, MLP_irreps of mace-torch", 1,
            4096)
-      .for_models_with("readout_hidden", m)
-      .recorded();
+      .for_models_with("readout_hidden", m);
   t.parsed(
        "--interaction-first",
        [&m](const std::string& text) {
@@ -170,26 +158,24 @@ void add_mace_options(OptionTable& t, ModelDescription& m) {
            if (text == name) std::tie(m.residual_first, m.density) = value;
          }
          if (std::ranges::find(names, text) == names.end())
-           throw CLI::ValidationError("--interaction-first", "'" + text + "', expected " + joined(names));
+           refuse_value("--interaction-first", text, joined(names));
        },
        "NAME", "mace: first layer, by its name in mace-torch")
       .default_text(first_layers()[0].first)
       .for_models_with("residual_first", m)
       .default_for(TaskType::potential,
                    [&m] { std::tie(m.residual_first, m.density) = first_layers()[0].second; })
-      .recorded([&m] {
+      .as_text([&m] {
         for (const auto& [name, value] : first_layers())
           if (value == std::pair(m.residual_first, m.density)) return std::string(name);
         return std::string();
       });
   t.choice("--distance-transform", m.distance_transform, named(ModelDescription::distance_transforms),
            "mace: what the radial functions read in place of the distance")
-      .for_models_with("distance_transform", m)
-      .recorded();
+      .for_models_with("distance_transform", m);
   t.number("--pair-repulsion", m.zbl_power,
            "mace: power p of the ZBL repulsion within covalent radii; 0: none", 0, 64)
-      .for_models_with("zbl_power", m)
-      .recorded();
+      .for_models_with("zbl_power", m);
 }
 
 }  // namespace
@@ -197,10 +183,9 @@ void add_mace_options(OptionTable& t, ModelDescription& m) {
 void add_link_options(OptionTable& t, TrainOptions& options) {
   constexpr Index most_negatives = 1 << 20;
   TaskOptions& o = options.task;
-  t.group("Links", {TaskType::link});
-  t.parsed(
-       "--split-edges", [&o](const std::string& text) { read_shares(text, o); }, "V,T",
-       "link, edge: shares of validation and test edges, without a given split")
+  t.group("Links", {TaskType::link}, true);
+  t.parsed("--split-edges", read_shares, o, "V,T",
+           "link, edge: shares of validation and test edges, without a given split")
       .default_text(concat(o.valid, ',', o.test))
       .for_tasks(pair_tasks)
       .as_text([&o] { return concat(o.valid, ',', o.test); });
@@ -234,7 +219,7 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   constexpr double most = 1e30;
   PotentialOptions& o = options.task.potential;
   ModelDescription& m = options.model;
-  t.group("Potentials of atoms", {TaskType::potential});
+  t.group("Potentials of atoms", {TaskType::potential}, false);
   t.paths("--valid-file", o.valid_files, "FILE ...", "validation structures, in files as --dataset");
   t.paths("--test-file", o.test_files, "FILE ...", "test structures");
   t.paths("--watch-file", o.watch_files, "FILE ...",
@@ -244,32 +229,28 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
       .excludes({"--describe"});
   t.number("--graph-memory", o.graph_memory,
            "bytes of edges that a rank keeps; others are made in each batch");
+  t.group("Potentials of atoms", {TaskType::potential}, true);
   const auto key = [&](const char* name, std::string& value, const char* help) {
     t.text(name, value, "KEY", help).as_text([&value] { return value.empty() ? "found" : value; });
   };
   key("--energy-key", o.keys.energy, "key of the energies, where a file has several; none: no energies");
   key("--forces-key", o.keys.forces, "column of the forces; none: no forces");
   key("--stress-key", o.keys.stress, "key of the stresses or virials; none: no stresses");
-  t.number("--cutoff", m.cutoff, "distance up to which atoms interact, in the unit of the positions", 0, most)
-      .recorded();
+  t.number("--cutoff", m.cutoff, "distance up to which atoms interact, in the unit of the positions", 0,
+           most);
   t.number("--num-basis", m.num_basis, "radial basis functions; mace: 8", 1, 1 << 16)
-      .default_for(TaskType::potential, [&m] { m.num_basis = m.type == "mace" ? 8 : m.num_basis; })
-      .recorded();
-  t.choice("--radial-basis", m.radial_basis, named(ModelDescription::radial_bases), "radial basis functions")
-      .recorded();
+      .default_for(TaskType::potential, [&m] { m.num_basis = m.type == "mace" ? 8 : m.num_basis; });
+  t.choice("--radial-basis", m.radial_basis, named(ModelDescription::radial_bases), "radial basis functions");
   t.choice("--cutoff-function", m.cutoff_function, named(ModelDescription::cutoff_functions),
-           "how messages vanish at the cutoff")
-      .recorded();
+           "how messages vanish at the cutoff");
   add_mace_options(t, m);
-  t.number("--zbl-inner", m.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most)
-      .recorded();
-  t.number("--zbl-outer", m.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most)
-      .recorded();
+  t.number("--zbl-inner", m.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most);
+  t.number("--zbl-outer", m.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most);
   t.number("--committee", m.committee,
-           "heads that are trained on other structures each: deviations of predictions", 1, 64)
-      .recorded();
+           "heads that are trained on other structures each: deviations of predictions", 1, 64);
   add_fine_tuning_options(t, o);
-  t.text("--kind-key", o.kind_key, "KEY", "key of the kind of a structure, by which errors are listed");
+  t.text("--kind-key", o.kind_key, "KEY", "key of the kind of a structure, by which errors are listed")
+      .unrecorded();
   t.parsed(
        "--kind-weights",
        [&o](const std::string& text) {
@@ -278,46 +259,20 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
              "different kinds of structures with weights of 0 or more, such as liquid=2,surface=0.5");
        },
        "KIND=X,...", "weights of kinds of structures in the loss; of others: 1")
-      .recorded([&o] { return o.kind_weights.empty() ? "" : o.kind_key + ": " + list_text(o.kind_weights); });
+      .as_text([&o] { return o.kind_weights.empty() ? "" : o.kind_key + ": " + list_text(o.kind_weights); });
   t.number("--huber-delta", o.huber_delta, "errors above it count linearly in the loss; 0: as squares", 0,
-           most)
-      .recorded();
+           most);
   t.choice("--energy-error", o.energy_error,
            {{"per-atom", EnergyError::per_atom},
             {"per-root", EnergyError::per_root},
             {"total", EnergyError::total}},
-           "divisor of errors of energies in the loss")
-      .recorded();
-  t.parsed(
-       "--stages", [&o](const std::string& text) { read_stages(text, o); }, "EPOCH:E,F,S;...",
-       "other weights of energies, forces and stresses from an epoch on")
-      .recorded([&o] { return text_of_stages(o); });
+           "divisor of errors of energies in the loss");
+  t.parsed("--stages", read_stages, o, "EPOCH:E,F,S;...",
+           "other weights of energies, forces and stresses from an epoch on")
+      .as_text([&o] { return text_of_stages(o); });
   t.number("--energy-weight", o.energy_weight, "weight of energies per atom in the loss", 0, most);
   t.number("--forces-weight", o.forces_weight, "weight of forces in the loss", 0, most);
   t.number("--stress-weight", o.stress_weight, "weight of stresses in the loss", 0, most);
-}
-
-std::string describe_task(const OptionTable& t, TaskType task) {
-  // exclude is written with and without --sample
-  const auto split = [&] {
-    return concat(t.words({"--split-edges"}), " --exclude ", t.at("--exclude").text());
-  };
-  switch (task) {
-    case TaskType::node:
-    case TaskType::graph:
-      return name_of(task) + t.words({"--loss", "--class-weights", "--label-smoothing", "--metric"});
-    case TaskType::edge:
-      return name_of(task) + t.words({"--edge-labels"}) + split() + t.words({"--metric"});
-    case TaskType::link:
-      return name_of(task) +
-             t.words({"--predictor", "--link-loss", "--negatives", "--negatives-from", "--eval-negatives",
-                      "--metric", "--hits-k", "--filtered-ranks"}) +
-             split();
-    case TaskType::potential:
-      break;
-  }
-  return name_of(task) + t.words({"--energy-key", "--forces-key", "--stress-key", "--energy-weight",
-                                  "--forces-weight", "--stress-weight", "--metric"});
 }
 
 }  // namespace sar::tools

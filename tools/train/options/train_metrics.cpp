@@ -60,8 +60,7 @@ std::vector<Metric> read_metrics(const std::string& text) {
       return is_name(given, row.name) || (row.metric == Metric::roc_auc && given == "auc");
     };
     const auto* found = std::ranges::find_if(metric_rows, is_named);
-    if (found == metric_rows.end())
-      throw CLI::ValidationError("--metric", "'" + given + "', expected one of " + metrics_for(~0U));
+    if (found == metric_rows.end()) refuse_value("--metric", given, "one of " + metrics_for(~0U));
     if (std::ranges::count(metrics, found->metric) > 0)
       throw CLI::ValidationError("--metric", std::string(found->name) + " is given twice");
     metrics.push_back(found->metric);

@@ -32,8 +32,7 @@ void read_splits(const std::string& text, TrainOptions& o) {
   o.splits = read_numbers<Index>(
       "--splits", text, [](Index split) { return split >= 0; }, expected);
   for (const Index split : o.splits)
-    if (std::ranges::count(o.splits, split) > 1)
-      throw CLI::ValidationError("--splits", "'" + text + "', expected " + expected);
+    if (std::ranges::count(o.splits, split) > 1) refuse_value("--splits", text, expected);
 }
 
 std::string describe_class_weights(const TaskOptions& o) {
@@ -49,21 +48,16 @@ std::string describe_metrics(const TaskOptions& o) {
 }
 
 void add_task_options(OptionTable& t, TaskOptions& o) {
-  t.choice("--task", o.type, task_types, "what is predicted").common().recorded([&t, &o] {
-    return describe_task(t, o.type);
-  });
+  t.choice("--task", o.type, task_types, "what is predicted").common();
   t.choice("--loss", o.label_loss, label_losses, "node, graph: loss; auto: by the labels")
-      .for_tasks(labelled_tasks)
-      .as_text([&o] { return o.labels == LabelType::classes ? "" : name_in(label_losses, o.label_loss); });
-  t.parsed(
-       "--class-weights", [&o](const std::string& text) { read_class_weights(text, o); }, "balanced|LIST",
-       "node, graph: weights of the classes in the loss; balanced: all classes count the same")
+      .for_tasks(labelled_tasks);
+  t.parsed("--class-weights", read_class_weights, o, "balanced|LIST",
+           "node, graph: weights of the classes in the loss; balanced: all classes count the same")
       .for_tasks(labelled_tasks)
       .as_text([&o] { return describe_class_weights(o); });
   t.number("--label-smoothing", o.label_smoothing, "node, graph: share of the loss that all classes get", 0,
            1)
-      .for_tasks(labelled_tasks)
-      .as_text([&o] { return o.label_smoothing > 0 ? concat(o.label_smoothing) : ""; });
+      .for_tasks(labelled_tasks);
   t.parsed(
        "--metric", [&o](const std::string& text) { o.metrics = read_metrics(text); }, "NAME,...",
        "metrics; the first selects the best epoch: accuracy, roc-auc, f1-macro, rmse, r2, ...")
@@ -79,12 +73,11 @@ void add_schedule_options(OptionTable& t, TrainOptions& o) {
   using enum ScheduleType;
   const Choices<ScheduleType> schedules{
       {"none", none}, {"step", step}, {"cosine", cosine}, {"plateau", plateau}};
-  t.choice("--schedule", s.type, schedules, "schedule of the learning rate").recorded([&t, &s, schedules] {
-    return name_in(schedules, s.type) + (s.type == cosine ? t.words({"--epochs"}) : "") +
-           t.words({"--step-size", "--patience", "--lr-factor", "--min-lr", "--warm-up"});
+  t.choice("--schedule", s.type, schedules, "schedule of the learning rate").as_text([&o, schedules] {
+    return name_in(schedules, o.schedule.type) +
+           (o.schedule.type == cosine ? concat(" of ", o.epochs, " epochs") : "");
   });
-  t.number("--warm-up", s.warm_up, "epochs until the full learning rate, from a tenth of it; 0: none")
-      .as_text([&s] { return s.warm_up > 0 ? concat(s.warm_up) : ""; });
+  t.number("--warm-up", s.warm_up, "epochs until the full learning rate, from a tenth of it; 0: none");
   t.number("--step-size", s.step_size, "step: epochs between reductions", 1)
       .read_with("--schedule step", is_one_of({step}));
   t.number("--patience", s.patience, "plateau: epochs without progress before a reduction")
@@ -96,6 +89,7 @@ void add_schedule_options(OptionTable& t, TrainOptions& o) {
 }
 
 void add_run_options(OptionTable& t, TrainOptions& o) {
+  t.group("Training", all_tasks, false);
   t.number("--eval-every", o.eval_every, "epochs between evaluations; 0: no evaluation");
   t.number("--stop-after", o.stop_after,
            "ends a run after this many epochs without a better validation value; 0: never");
@@ -103,9 +97,8 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
            1 << 20)
       .excludes({"--describe"})
       .common();
-  t.parsed(
-       "--splits", [&o](const std::string& text) { read_splits(text, o); }, "all|LIST",
-       "runs on several splits of the dataset: all, or their numbers")
+  t.parsed("--splits", read_splits, o, "all|LIST",
+           "runs on several splits of the dataset: all, or their numbers")
       .for_tasks(network_tasks)
       .excludes({"--split", "--split-nodes", "--split-graphs", "--describe"});
   t.number("--seed", o.seed, "seed of parameters, dropout, samples, generated graph and partition");
@@ -114,11 +107,12 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
 }  // namespace
 
 void add_training_options(OptionTable& t, TrainOptions& o) {
-  t.group("Training", all_tasks);
+  t.group("Training", all_tasks, true);
   add_task_options(t, o.task);
-  t.number("--epochs", o.epochs, "passes over the training data; 0: --predict only").common();
+  t.number("--epochs", o.epochs, "passes over the training data; 0: --predict only").common().unrecorded();
   t.number("--lr", o.lr, "learning rate; painn: 0.005", 0, most_rate)
       .common()
+      .unrecorded()
       .default_for(TaskType::potential, [&o] { o.lr = o.model.type == "mace" ? 0.01 : 5e-3; });
   t.parsed(
        "--lr-factors",
@@ -129,42 +123,36 @@ void add_training_options(OptionTable& t, TrainOptions& o) {
              "embedding=0.1,convs.0=0.5");
        },
        "NAME=X,...", "factors of the learning rate of parameters or modules: embedding=0.1,convs=0.5")
-      .recorded([&o] { return list_text(o.lr_factors); });
+      .as_text([&o] { return list_text(o.lr_factors); });
   t.parsed(
        "--freeze",
        [&o](const std::string& text) {
          o.frozen = read_names("--freeze", text, "names of parameters or modules, such as embedding,convs.0");
        },
        "NAME,...", "parameters or modules that stay as they are: embedding,convs.0")
-      .recorded([&o] { return joined(o.frozen); });
+      .as_text([&o] { return joined(o.frozen); });
   using enum OptimizerType;
   t.choice("--optimizer", o.optimizer, {{"adam", adam}, {"adamw", adamw}, {"sgd", sgd}}, "optimizer");
-  t.number("--momentum", o.momentum, "sgd: momentum", 0, 1)
-      .read_with("--optimizer sgd", [&o] { return o.optimizer == sgd; })
-      .recorded();
-  t.number("--weight-decay", o.weight_decay, "weight decay of all parameters", 0, most_rate).recorded();
+  t.number("--momentum", o.momentum, "sgd: momentum", 0, 1).read_with("--optimizer sgd", [&o] {
+    return o.optimizer == sgd;
+  });
+  t.number("--weight-decay", o.weight_decay, "weight decay of all parameters", 0, most_rate);
   t.number("--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any; potential: 10", 0,
            most_norm)
-      .default_for(TaskType::potential, [&o] { o.clip_norm = 10; })
-      .recorded();
+      .default_for(TaskType::potential, [&o] { o.clip_norm = 10; });
   t.number("--ema", o.ema, "decay of moving averages of the weights, which are evaluated and saved; 0: none",
-           0, 1)
-      .recorded();
+           0, 1);
   add_schedule_options(t, o);
   add_run_options(t, o);
+  t.group("Training", all_tasks, true);
   t.choice("--matmul-precision", o.matmul_precision,
-           {{"highest", MatmulPrecision::highest},
-            {"high", MatmulPrecision::high},
-            {"medium", MatmulPrecision::medium}},
-           "precision of matrix products")
-      .recorded();
+           named({MatmulPrecision::highest, MatmulPrecision::high, MatmulPrecision::medium}),
+           "precision of matrix products");
   t.choice("--precision", o.mixed_precision, {{"full", false}, {"mixed", true}},
            "mixed: activations and their gradients in bfloat16")
-      .for_tasks(network_tasks)
-      .recorded();
+      .for_tasks(network_tasks);
   t.flag("--bfloat16-features", o.bfloat16_features, "stores dense node features in bfloat16")
-      .for_tasks(network_tasks)
-      .recorded();
+      .for_tasks(network_tasks);
 }
 
 }  // namespace sar::tools

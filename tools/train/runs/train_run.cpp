@@ -6,11 +6,10 @@
 #include "train/runs/initial_network.hpp"
 #include "train/train_checkpoint.hpp"
 #include "train/train_curves.hpp"
-#include "train/train_edge_steps.hpp"
 #include "train/train_gcn_norm.hpp"
-#include "train/train_label_steps.hpp"
 #include "train/train_log.hpp"
 #include "train/train_predict.hpp"
+#include "train/train_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
@@ -50,11 +49,11 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
 
 /// Collective.
 std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
-  if (g.potential) return std::make_unique<PotentialSteps>(g, o);
-  if (g.samples) return std::make_unique<SampleSteps>(g, o);
+  if (g.potential) return make_potential_steps(g, o);
+  if (g.samples) return make_sample_steps(g, o);
   keep_gcn_norm(g.graph, g.model, o.sample.is_saint());
-  if (has_pairs(o.task.type)) return std::make_unique<EdgeSteps>(g, o);
-  return std::make_unique<NodeSteps>(g, o);
+  if (has_pairs(o.task.type)) return make_edge_steps(g, o);
+  return make_node_steps(g, o);
 }
 
 /// Loads the weights that the run starts with. Collective.

@@ -4,6 +4,7 @@
 #include "train/train_log.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <numeric>
 #include <string>
 
 namespace sar::tools {
@@ -109,9 +109,8 @@ std::vector<Index> splits_of_runs(const TrainOptions& o, Index count, const std:
     return o.splits;
   }
   if (!o.all_splits) return {o.run.split};
-  std::vector<Index> splits(static_cast<std::size_t>(count));
-  std::iota(splits.begin(), splits.end(), Index{0});
-  return splits;
+  const Array<Index> all = consecutive(0, count);
+  return {all.begin(), all.end()};
 }
 
 std::vector<TrainOptions> options_of_runs(const TrainOptions& o, const std::vector<Index>& splits) {
