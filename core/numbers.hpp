@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "sar: -ffast-math, -ffinite-math-only or -Ofast breaks exact sums and checks for NaN: put -fno-fast-math behind it"
+#error "sar: -ffast-math, -ffinite-math-only and -Ofast break exact sums and NaN checks: add -fno-fast-math"
 #endif
 
 namespace sar { inline namespace SAR_PRECISION {
