@@ -138,11 +138,11 @@ TEST_CASE("edge_weight_norm: sums to one, by the formula, with gradients") {
         const Graph rounding = shard(world, whole, books, {.halo_format = HaloFormat::bf16});
         CHECK(relative_error(edge_weight_norm(rounding, weight, norm).value(), expected) < tolerance());
         const auto gradient = [&](const Graph& of) {
-          const Variable w(weight.value(), true);
+          const Variable leaf(weight.value(), true);
           Tape tape;
-          const Variable y = edge_weight_norm(of, w, norm);
+          const Variable y = edge_weight_norm(of, leaf, norm);
           tape.backward(y, random_values(y.shape(), std::uint64_t{4}));
-          return w.grad();
+          return leaf.grad();
         };
         CHECK(same_bits(gradient(rounding), gradient(graph)));
         GradcheckOptions options;
