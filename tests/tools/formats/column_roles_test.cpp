@@ -120,7 +120,7 @@ TEST_CASE("a named column that is no weight is none, an unnamed one is, with its
   if (sizeof(real) == 4)
     CHECK(error(times) ==
           ": column 3 has integers such as 1217567977, which single precision cannot hold as weights, "
-          "expected --columns source=1,target=2 (or weight=3)");
+          "expected --columns source=1,target=2 (or weight=3), or train --ignore-edge-weights");
   CHECK(read(times, columns({{"weight", "3"}})).data.at("weight") ==
         std::vector<double>{1217567877, 1217567977});
   CHECK(read("0 1 7\n1 2 8\n", columns({{"source", "1"}, {"target", "2"}})).data.empty());
