@@ -187,7 +187,7 @@ case $command in
     # shellcheck disable=SC2086
     refuses "deleted.*call Tensor::from(shape, values)" "$scratch/borrow.cpp" $flags
     # shellcheck disable=SC2086
-    refuses "sar: -ffast-math .*: add -fno-fast-math" -ffast-math "$scratch/borrow.cpp" $flags
+    refuses "sar: -ffast-math, .*: add -fno-fast-math" -ffast-math "$scratch/borrow.cpp" $flags
     ;;
   subdirectory)
     rm -rf "$scratch/subdirectory" "$scratch/fetched"
