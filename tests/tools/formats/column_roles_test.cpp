@@ -5,6 +5,7 @@
 #include "support/write_npy.hpp"
 
 #include <formats/open_source.hpp>
+#include <sar/core/files/file.hpp>
 
 #include <doctest/doctest.h>
 
@@ -338,14 +339,25 @@ TEST_CASE("options of edge lists are refused for other formats") {
 
 TEST_CASE("files of a dataset directory with names that other formats know are not left alone") {
   const Communicator comm = Communicator::world();
-  const auto opened = [&](const std::string& name, const SourceOptions& options) {
+  const auto opened = [&](const std::string& name, const SourceOptions& options, bool has_types = false,
+                          Index width = 1) {
     const test::TemporaryDirectory directory(comm);
     if (comm.rank() == 0) {
-      write_npy<Index>(directory.path() + "/edge_index.npy", std::vector<Index>{2, 2},
-                       std::vector<Index>{0, 1, 1, 0}, NpyType::int64);
-      for (const std::string& file : {std::string("features"), name})
-        write_npy<double>(directory.path() + "/" + file + ".npy", std::vector<Index>{2, 1},
-                          std::vector<double>{0, 1}, NpyType::float32);
+      const std::string nodes = directory.path() + (has_types ? "/nodes/p/" : "/"),
+                        edges = directory.path() + (has_types ? "/edges/p:c:p/" : "/");
+      make_directories(nodes);
+      make_directories(edges);
+      if (has_types)
+        write_text(directory.path() + "/hetero.json",
+                   R"({"format": "sar-dataset", "version": 1, "node_types": [{"name": "p", "num_nodes": 2}],)"
+                   R"( "edge_types": [{"src_type": "p", "name": "c", "dst_type": "p", "num_edges": 2}]})");
+      write_npy<Index>(edges + "edge_index.npy", std::vector<Index>{2, 2}, std::vector<Index>{0, 1, 1, 0},
+                       NpyType::int64);
+      write_npy<double>(nodes + "features.npy", std::vector<Index>{2, 1}, std::vector<double>{0, 1},
+                        NpyType::float32);
+      write_npy<double>((name.starts_with("edge_") ? edges : nodes) + name + ".npy",
+                        std::vector<Index>{2, width},
+                        std::vector<double>(static_cast<std::size_t>(2 * width)), NpyType::float32);
     }
     comm.barrier();
     try {
@@ -362,8 +374,13 @@ TEST_CASE("files of a dataset directory with names that other formats know are n
   CHECK(
       opened("edge_valid_mask", {}) ==
       "/edge_valid_mask.npy: is not read, expected edge_val_mask.npy, or --fields edge_val_mask=valid_mask");
+  CHECK(opened("valid_mask", {}, true) ==
+        "/nodes/p/valid_mask.npy: is not read, expected val_mask.npy, or --fields val_mask=valid_mask");
+  CHECK(opened("edge_weights", {}, true) ==
+        "/edges/p:c:p/edge_weights.npy: is not read, expected edge_weight.npy, or --fields weight=weights");
+  CHECK(opened("edge_weights", {}, false, 3).empty());  // no weights
   for (const char* name : {"val_mask", "edge_weight", "edge_val_mask", "valid", "y"})
-    CHECK(opened(name, {}).empty());
+    for (const bool has_types : {false, true}) CHECK(opened(name, {}, has_types).empty());
   SourceOptions options;
   options.fields = {{"weight", "weights"}};
   CHECK(opened("edge_weights", options).empty());
