@@ -123,6 +123,8 @@ printf '3 5\n\n7 300\n' >far.txt
 expect 1 "far.txt: row 1: there is no node 300, expected 0 to 299" "$train" "${link[@]}" --predict one --predict-pairs far.txt
 printf '3 5\n7\n' >short.txt
 expect 1 "short.txt: line 2: there are 1 fields, expected 2: two nodes" "$train" "${link[@]}" --predict one --predict-pairs short.txt
+printf '#3 5\n7 9\n' >comment.txt
+expect 1 "comment.txt: line 1: '#3 5' is a comment by its #" "$train" "${link[@]}" --predict one --predict-pairs comment.txt
 printf '3 five\n' >word.txt
 expect 1 "word.txt: line 1: there is 'five', expected a number from 0" "$train" "${link[@]}" --predict one --predict-pairs word.txt
 expect 1 "pairs.csv: line 3: there are 2 fields, expected 3: two nodes and an edge type" \
@@ -144,6 +146,9 @@ paste -d' ' named.txt named/pair_scores.txt | awk 'BEGIN { while ((getline line 
 expect 0 "3 epochs in" "$train" --dataset parted --task link --embedding 4 --layers 1 --hidden 4 --epochs 3 --predict again --predict-pairs named.txt
 paste named/pair_scores.txt again/pair_scores.txt | awk '{ if (($1 - $2) ^ 2 > 1e-6 * (1 + $1 ^ 2)) exit 1; ++n } END { exit n != 2 }' ||
   fail "pairs of names have other scores on a partition: $(paste named/pair_scores.txt again/pair_scores.txt)"
+printf 'fay bob\n#dan ann\n' >named.txt
+expect 1 "named.txt: line 2: '#dan ann' is a comment by its #, and has as many fields as the rows" \
+  "$train" --dataset edges.txt --task link --embedding 4 --layers 1 --hidden 4 --epochs 3 --predict named --predict-pairs named.txt
 printf 'dan ann\nfay gus\n' >named.txt
 expect 1 "named.txt: row 1: there is no node 'gus', expected names as in named/node_keys.txt" \
   "$train" --dataset edges.txt --task link --embedding 4 --layers 1 --hidden 4 --epochs 3 --predict named --predict-pairs named.txt

@@ -51,7 +51,9 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
   const char separator = guess_from_first_lines(comm, path, "a text with a pair of nodes in each line",
                                                 [&](const FirstLines& first) {
                                                   begin = first.begin(false);
-                                                  return separator_of(first);
+                                                  const char found = separator_of(first);
+                                                  require_no_rows_in_comments(first, found, columns);
+                                                  return found;
                                                 });
   const auto names = file.names.empty() ? nullptr : read_names(comm, file.names, file.block_bytes);
   PairRows read;
