@@ -142,12 +142,11 @@ void with_other_files_told(const Communicator& comm, const TrainOptions& o, Func
     if (comm.rank() != 0 || fs::exists(o.predict + "/features.npy", error) ||
         fs::exists(o.predict + "/edge_index.npy", error))  // those of a dataset
       return found;
-    for (const fs::directory_entry& file : fs::directory_iterator(o.predict, error)) {
-      const std::string name = file.path().filename().string(), kind = name.substr(0, name.find('.'));
-      for (const char* ours : {"embeddings", "logits", "labels", "values", "split", "edge_logits",
-                               "edge_labels", "edge_values", "pair_scores"})
-        if (kind == ours) found[name] = file.last_write_time(error);
-    }
+    const std::vector<std::string> ours{"embeddings",  "logits",      "labels",      "values",     "split",
+                                        "edge_logits", "edge_labels", "edge_values", "pair_scores"};
+    for (const std::string& name : names_in(o.predict, error))
+      if (std::ranges::count(ours, name.substr(0, name.find('.'))) > 0)
+        found[name] = fs::last_write_time(o.predict + "/" + name, error);
     return found;
   };
   const auto before = files();
