@@ -183,7 +183,8 @@ void bind_modules(Definitions& module) {
                              const Variable& value) { self.set_buffer(name, value.value()); })
       .def("_set_module",
            [](ModuleTree& self, const std::string& name, Module& part) { self.set(name, part); })
-      .def("_unset", &ModuleTree::unset);
+      .def("_unset", &ModuleTree::unset)
+      .def("_reorder", [](ModuleTree& self, const std::vector<std::string>& names) { self.reorder(names); });
 
   module.def(
       "sync_params",

@@ -21,6 +21,7 @@ class ModuleTree : public Module {
   void set(const std::string& name, Module& part) { register_module(name, part); }
   void set_buffer(const std::string& name, const Tensor& value);
   void unset(const std::string& name);
+  using Module::reorder;
   /// Calls the module as Python does.
   [[nodiscard]] Variable operator()(Variable x);
 

@@ -245,4 +245,15 @@ void Module::unregister(const std::string& name) noexcept {
   remove(state_dict_counters_);
   remove(modules_);
 }
+
+void Module::reorder(const std::vector<std::string>& names) {
+  const auto sort = [&](auto& entries) {
+    std::ranges::stable_sort(entries, {}, [&](const auto& entry) {
+      return std::ranges::find(names, entry.first) - names.begin();
+    });
+  };
+  sort(parameters_);
+  sort(buffers_);
+  sort(modules_);
+}
 }}  // namespace sar

@@ -175,6 +175,8 @@ class Module : NonCopyable {
   void register_module(const std::string& name, Module& module);
   /// Takes the part of this name, with everything below it, out of this module. Nothing if there is none.
   void unregister(const std::string& name) noexcept;
+  /// Puts the parts of each kind in the order of these names, those of other names behind them.
+  void reorder(const std::vector<std::string>& names);
   /// Constructs a module in `module`, registers it and returns it.
   template <class M, class... Args>
   M& make_module(const std::string& name, std::optional<M>& module, Args&&... args) {

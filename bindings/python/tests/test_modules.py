@@ -546,16 +546,21 @@ def test_a_part_keeps_its_place_when_it_is_replaced_or_a_replacement_is_refused(
         def __init__(self):
             super().__init__(sar.nn.Linear(2, 2))
             self.extra = sar.nn.Linear(2, 2)
+            self.first, self.second = sar.nn.Parameter([1.0]), sar.nn.Parameter([2.0])
             self.register_buffer("scale", [1.0])
 
     net = Net()
+    net.freeze("second")
     names = list(net.state_dict())
     with pytest.raises(sar.InputError):
         setattr(net, "0", net)
     assert list(net.state_dict()) == names
-    net.extra = sar.nn.Linear(2, 2)
+    with pytest.raises(sar.InputError):
+        net.second = net
+    net.extra, net.first = sar.nn.Linear(2, 2), sar.nn.Parameter([3.0])
     setattr(net, "0", sar.nn.Linear(2, 2))
     assert list(net.state_dict()) == names
+    assert [name for name, _ in net.named_parameters()][:2] == ["first", "second"] and [name for name, _ in net.named_buffers()] == ["scale"]
     net.append(sar.nn.Linear(2, 2))
     assert [name for name, _ in net.named_children()] == ["0", "extra", "1"]
 

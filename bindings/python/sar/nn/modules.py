@@ -45,14 +45,17 @@ class Module(ModuleTree):
     _parts: dict[str, Any]
 
     def __setattr__(self, name, value):
-        before = self.__dict__.setdefault("_parts", {}).get(name)
-        if isinstance(before, Tensor) and not before.requires_grad and isinstance(value, Tensor) and not value.requires_grad:
+        if self._is_buffer(name) and isinstance(value, Tensor) and not value.requires_grad:
             return self.register_buffer(name, value)  # another value of a buffer
         self._take(name, value, self._add)
 
+    def _is_buffer(self, name):
+        return isinstance(self.__dict__.setdefault("_parts", {}).get(name), Tensor) and name in dict(self.named_buffers())
+
     def _take(self, name, value, add):
-        """Makes `value` a part by add(name, value) and the attribute; what was there stays if one of them fails."""
-        parts = self.__dict__.setdefault("_parts", {})
+        """Makes `value` a part by add(name, value) and the attribute; what was there stays if one of them fails. A part keeps its place."""
+        restore = self._set_buffer if self._is_buffer(name) else self._set_parameter
+        parts = self.__dict__["_parts"]
         names = list(parts)
         before = parts.pop(name, None)
         if before is not None:
@@ -63,19 +66,14 @@ class Module(ModuleTree):
         except Exception:
             if parts.pop(name, None) is not None:
                 self._unset(name)
-            self._add_again(name, before)
+            if before is not None:
+                (self._set_module if isinstance(before, ModuleBase) else restore)(name, before)
+                parts[name] = before
             raise
         finally:
-            for later in names[names.index(name) + 1:] if before is not None else ():  # a part keeps its place
-                part = parts.pop(later)
-                self._unset(later)
-                self._add_again(later, part)
-
-    def _add_again(self, name, part):
-        if isinstance(part, Tensor) and not part.requires_grad:
-            self._add_buffer(name, part)
-        else:
-            self._add(name, part)
+            if before is not None:
+                self._reorder(names)
+                self.__dict__["_parts"] = {each: parts[each] for each in names if each in parts}
 
     def _add_buffer(self, name, values):
         self._set_buffer(name, values)
@@ -291,8 +289,7 @@ def _make_module(kind):
 
 def _tree_state(module):
     parts = list(module.__dict__.get("_parts", {}))
-    buffers = [name for name in parts if isinstance(module._parts[name], Tensor) and not module._parts[name].requires_grad
-               and name in {name for name, _ in module.named_buffers()}]
+    buffers = [name for name in parts if module._is_buffer(name)]
     attributes = {name: value for name, value in module.__dict__.items() if name not in ("_parts", *parts)}
     return {"training": module.training, "attributes": attributes, "parts": [(name, module._parts[name]) for name in parts],
             "buffers": buffers, "frozen": [name for name in _frozen(module) if "." not in name], "ties": _ties(module)}
