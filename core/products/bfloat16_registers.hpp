@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// Registers of bfloat16 numbers in products of them: pairs, rounding, and the rows of a result. For the
-/// implementation files of products with AVX512-BF16 and AMX.
+/// implementation files of products with AVX512-BF16 and AMX. Functions are static: a linker keeps one of all
+/// others of a name for a program.
 #pragma once
 
 #include <sar/core/products/product.hpp>
@@ -25,27 +26,27 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace bfloat16_registers {
 
 /// Returns a mask with the lowest `count` bits set.
-inline __mmask16 first(Index count) {
+static inline __mmask16 first(Index count) {
   return static_cast<__mmask16>((1u << std::clamp<Index>(count, 0, 16)) - 1);
 }
 
-inline __mmask32 first_of_32(Index count) {
+static inline __mmask32 first_of_32(Index count) {
   return count >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((1u << std::max<Index>(count, 0)) - 1);
 }
 
 /// Returns the numbers of two vectors of bfloat16, which lie one after the other, by turns.
-inline __m512i alternating(__m512i two) {
+static inline __m512i alternating(__m512i two) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
                                          22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return _mm512_permutexvar_epi16(order, two);
 }
 
-inline __m512 widened(__m256i x) {
+static inline __m512 widened(__m256i x) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
 }
 
 /// Returns two vectors rounded to bfloat16, one after the other, and leaves the remainders in x0 and x1.
-inline __m512i round_pair(__m512& x0, __m512& x1) {
+static inline __m512i round_pair(__m512& x0, __m512& x1) {
   const __m512i rounded = (__m512i)_mm512_cvtne2ps_pbh(x1, x0);
   x0 = _mm512_sub_ps(x0, widened(_mm512_castsi512_si256(rounded)));
   x1 = _mm512_sub_ps(x1, widened(_mm512_extracti64x4_epi64(rounded, 1)));
@@ -54,7 +55,7 @@ inline __m512i round_pair(__m512& x0, __m512& x1) {
 
 /// Returns x rounded to bfloat16 as core/simd/lanes.hpp does: subnormal numbers are kept, which the
 /// instruction for it takes as 0.
-inline __m256i narrowed(__m512 x) {
+static inline __m256i narrowed(__m512 x) {
   constexpr int subnormal = 0x20;
   if (_mm512_fpclass_ps_mask(x, subnormal) == 0) [[likely]]
     return (__m256i)_mm512_cvtneps_pbh(x);
@@ -86,11 +87,11 @@ inline __m256i narrowed(__m512 x) {
 }
 
 /// The part of a target from row i and column j on.
-inline ProductTarget part_of(const ProductTarget& t, Index i, Index j) {
+static inline ProductTarget part_of(const ProductTarget& t, Index i, Index j) {
   return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + i * t.start_stride + j,
           t.start_stride};
 }
-inline Bfloat16Target part_of(const Bfloat16Target& t, Index i, Index j) {
+static inline Bfloat16Target part_of(const Bfloat16Target& t, Index i, Index j) {
   return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + j, t.accumulate};
 }
 

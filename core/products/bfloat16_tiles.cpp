@@ -235,15 +235,9 @@ void multiply_block(const TileProduct& p, float* sums, const Target& target) {
   write_block(sums, p.rows, p.cols, target);
 }
 
-}  // namespace
-
-void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to) {
-  pack_tiles(b.transposed(), parts, true, to);
-}
-
 template <class Target>
-void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, const Target& target,
-                    const ReadAhead& ahead) {
+void multiply_to(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, const Target& target,
+                 const ReadAhead& ahead) {
   constexpr auto number_bytes = static_cast<Index>(sizeof(*target.out));
   const Index depth_tiles = (a.cols + tile_depth - 1) / tile_depth,
               strip = depth_tiles * parts * tile_numbers;
@@ -287,10 +281,20 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int
   _tile_release();
 }
 
-template void multiply_tiles(const MatrixView&, const std::uint16_t*, Index, int, const ProductTarget&,
-                             const ReadAhead&);
-template void multiply_tiles(const MatrixView&, const std::uint16_t*, Index, int, const Bfloat16Target&,
-                             const ReadAhead&);
+}  // namespace
+
+void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to) {
+  pack_tiles(b.transposed(), parts, true, to);
+}
+
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                    const ProductTarget& target, const ReadAhead& ahead) {
+  multiply_to(a, b, cols, parts, target, ahead);
+}
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                    const Bfloat16Target& target, const ReadAhead& ahead) {
+  multiply_to(a, b, cols, parts, target, ahead);
+}
 }}  // namespace sar
 
 #if defined(__clang__)

@@ -33,12 +33,14 @@ void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to);
 /// out = start + a b for a target of either type, with b in tiles, using AMX; single-threaded. `a` is copied
 /// to tiles of 16 rows, with the pairs of a row side by side, 64 rows at a time. Prefetches like multiply()
 /// of core/products/product.hpp.
-template <class Target>
-void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, const Target& target,
-                    const ReadAhead& ahead);
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                    const ProductTarget& target, const ReadAhead& ahead);
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                    const Bfloat16Target& target, const ReadAhead& ahead);
 
 /// The same using AVX512-BF16.
-template <class Target>
 void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
-                      const Target& target, const ReadAhead& ahead);
+                      const ProductTarget& target, const ReadAhead& ahead);
+void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                      const Bfloat16Target& target, const ReadAhead& ahead);
 }}  // namespace sar

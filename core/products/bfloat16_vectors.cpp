@@ -204,11 +204,9 @@ void multiply_panel(const PanelProduct<Target>& p, Index num_vectors) {
   }
 }
 
-}  // namespace
-
 template <class Target>
-void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
-                      const Target& target, const ReadAhead& ahead) {
+void multiply_to(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, const Target& target,
+                 const ReadAhead& ahead) {
   if (a.rows == 0 || cols == 0) return;
   const Index depth_tiles = (a.cols + tile_depth - 1) / tile_depth;
   const Index strip = depth_tiles * parts * tile_numbers;
@@ -245,10 +243,16 @@ void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, i
   }
 }
 
-template void multiply_vectors(const MatrixView&, const std::uint16_t*, Index, int, const ProductTarget&,
-                               const ReadAhead&);
-template void multiply_vectors(const MatrixView&, const std::uint16_t*, Index, int, const Bfloat16Target&,
-                               const ReadAhead&);
+}  // namespace
+
+void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                      const ProductTarget& target, const ReadAhead& ahead) {
+  multiply_to(a, b, cols, parts, target, ahead);
+}
+void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                      const Bfloat16Target& target, const ReadAhead& ahead) {
+  multiply_to(a, b, cols, parts, target, ahead);
+}
 }}  // namespace sar
 
 #if defined(__clang__)
