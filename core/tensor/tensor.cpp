@@ -39,12 +39,6 @@ Shape::Shape(std::span<const Index> extents) {
   }
 }
 
-Index Shape::row_size() const noexcept {
-  Index product = 1;
-  for (int d = 1; d < dims_; ++d) product *= extents_[d];
-  return product;
-}
-
 Shape Shape::with_rows(Index rows) const {
   require<ShapeError>(dims_ > 0 && rows >= 0, "cannot give ", rows, " rows to a tensor of shape ",
                       to_string());

@@ -41,7 +41,11 @@ class Shape {
   /// Returns the number of elements.
   [[nodiscard]] Index size() const noexcept { return dims_ == 0 ? 0 : extents_[0] * row_size(); }
   /// Returns the number of elements in one row: the product of all extents except the first.
-  [[nodiscard]] Index row_size() const noexcept;
+  [[nodiscard]] Index row_size() const noexcept {
+    Index product = 1;
+    for (int d = 1; d < dims_; ++d) product *= extents_[static_cast<std::size_t>(d)];
+    return product;
+  }
   /// Returns the same shape with `rows` rows.
   [[nodiscard]] Shape with_rows(Index rows) const;
   [[nodiscard]] std::string to_string() const;  ///< for example "[2708, 16]"

@@ -246,15 +246,16 @@ void TensorProductSumKernel::make_network_rows(Chunk& chunk) const {
     Tensor a({n, width});
     real* const to = a.data();
     const real *const of_z = z.data(), *const of_s = s.data();
-    for (Index i = 0; i < a.size(); ++i) to[i] = of_z[i] * of_s[i];
+    const Index size = n * width;
+    for (Index i = 0; i < size; ++i) to[i] = of_z[i] * of_s[i];
     chunk.sigmoids.push_back(s);
     chunk.hidden.push_back(a);
     input = {chunk.hidden.back().data(), n, width, width, 1};
     if (!tangents) continue;
     Tensor a_tangent({n, width});
     real* const to_tangent = a_tangent.data();
-    for (Index i = 0; i < a.size(); ++i)
-      to_tangent[i] = (of_s[i] + to[i] * (1 - of_s[i])) * z_tangent.data()[i];
+    const real* const of_tangent = z_tangent.data();
+    for (Index i = 0; i < size; ++i) to_tangent[i] = (of_s[i] + to[i] * (1 - of_s[i])) * of_tangent[i];
     chunk.hidden_tangent.push_back(a_tangent);
     input_tangent = {a_tangent.data(), n, width, width, 1};
   }
@@ -404,16 +405,17 @@ Tensor TensorProductSumKernel::differentiate_network(Chunk& chunk, Tensor of_sum
     };
     of_sums = times_weight(of_sums);
     if (k == 0) return of_sums;
+    const Index size = of_sums.size();
     real* const to = of_sums.data();
     const real *const s = chunk.sigmoids[k - 1].data(), *const a = chunk.hidden[k - 1].data();
     if (!tangents) {
-      for (Index i = 0; i < of_sums.size(); ++i) to[i] *= s[i] + a[i] * (1 - s[i]);
+      for (Index i = 0; i < size; ++i) to[i] *= s[i] + a[i] * (1 - s[i]);
       continue;
     }
     of_tangents = times_weight(of_tangents);
     real* const to_tangent = of_tangents.data();
     const real *const z = chunk.sums[k - 1].data(), *const z_tangent = chunk.sums_tangent[k - 1].data();
-    for (Index i = 0; i < of_sums.size(); ++i) {
+    for (Index i = 0; i < size; ++i) {
       const real first = s[i] + a[i] * (1 - s[i]), second = s[i] * (1 - s[i]) * (2 + z[i] * (1 - 2 * s[i]));
       to[i] = to[i] * first + to_tangent[i] * second * z_tangent[i];
       to_tangent[i] *= first;
