@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// The in-edges of a rank are a sorted array of (destination, source): O(E log E) to build. A question goes to
-// the owner of its destination, who answers with a binary search: O(log E) random reads of 16 bytes.
+// The sources of a rank's in-edges lie destination after destination, those of a destination in order: a
+// counting sort and a sort of each row. A question goes to the owner of its destination, who answers with a
+// binary search among its D sources: O(log D) reads of 8 bytes in one row.
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
@@ -28,13 +29,16 @@ EdgeSet::EdgeSet(const Communicator& comm, const PartitionBook& dst_book, const 
                         " destinations for ", edges.src.size(), " sources");
     dst_book_ = dst_book;
     const Index begin = dst_book.begin(comm_.rank()), end = dst_book.end(comm_.rank());
-    edges_.resize(static_cast<std::size_t>(edges.size()));
-    for (Index e = 0; e < edges.size(); ++e) {
-      require<InputError>(edges.dst[e] >= begin && edges.dst[e] < end, "EdgeSet: an edge to node ",
-                          edges.dst[e], ", expected a node of this rank, ", begin, " to ", end - 1);
-      edges_[e] = {edges.dst[e], edges.src[e]};
-    }
-    std::sort(edges_.begin(), edges_.end());
+    for (const Index node : edges.dst)
+      require<InputError>(node >= begin && node < end, "EdgeSet: an edge to node ", node,
+                          ", expected a node of this rank, ", begin, " to ", end - 1);
+    sources_ =
+        grouped(consecutive(0, edges.size()), end - begin, [&](Index e) { return edges.dst[e] - begin; });
+    for (Index& item : sources_.items) item = edges.src[item];
+    parallel_for(end - begin, 1 << 10, [&](Index from, Index to) {
+      for (Index v = from; v < to; ++v)
+        std::sort(sources_.items.data() + sources_.begin[v], sources_.items.data() + sources_.begin[v + 1]);
+    });
   });
 }
 
@@ -48,15 +52,20 @@ Array<std::uint8_t> EdgeSet::contains(std::span<const Index> src, std::span<cons
     Array<std::uint8_t> found(dst.size());
     const auto owner = [&](Index i) { return dst_book_->owner(dst[static_cast<std::size_t>(i)]); };
     const auto ask = [&](const RowRoute& route, Index first, Index last) {
-      Array<Edge> wanted;
-      for (auto i = static_cast<std::size_t>(first); std::cmp_less(i, last); ++i)
-        wanted.push_back({dst[i], src[i]});
-      Array<std::uint8_t> answers;
-      for (const Edge& edge : route.forward(std::span<const Edge>(wanted)))
-        answers.push_back(std::binary_search(edges_.begin(), edges_.end(), edge) ? 1 : 0);
+      const auto begin = static_cast<std::size_t>(first), count = static_cast<std::size_t>(last - first);
+      const Array<Index> to = route.forward(dst.subspan(begin, count));
+      const Array<Index> from = route.forward(src.subspan(begin, count));
+      Array<std::uint8_t> answers(to.size());
+      const Index first_node = dst_book_->begin(comm_.rank());
+      parallel_for(std::ssize(to), 1 << 12, [&](Index i, Index behind) {
+        for (; i < behind; ++i) {
+          const std::span<const Index> row = sources_.of(to[i] - first_node);
+          answers[i] = std::binary_search(row.begin(), row.end(), from[i]) ? 1 : 0;
+        }
+      });
       std::ranges::copy(route.back(std::span<const std::uint8_t>(answers)), found.begin() + first);
     };
-    route_chunks(comm_, std::ssize(dst), sizeof(Edge), owner, ask);
+    route_chunks(comm_, std::ssize(dst), 2 * sizeof(Index), owner, ask);
     return found;
   });
 }

@@ -12,7 +12,6 @@
 #include <sar/graph/sampling/node_pairs.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
-#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,7 +21,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// A rank stores the ends of the edges into its nodes, 16 bytes per edge. Copies share nothing.
+/// A rank stores the sources of the edges into its nodes, 8 bytes per edge and per node. Copies share
+/// nothing.
 ///
 /// @code
 /// const EdgeSet edges(comm, data.book, data.edges);
@@ -42,14 +42,9 @@ class EdgeSet {
   [[nodiscard]] Array<std::uint8_t> contains(std::span<const Index> src, std::span<const Index> dst) const;
 
  private:
-  struct Edge {
-    Index dst, src;
-    auto operator<=>(const Edge&) const = default;
-  };
-
   Communicator comm_;
   std::optional<PartitionBook> dst_book_;  // set inside agree()
-  Array<Edge> edges_;                      // sorted
+  Grouped<Index> sources_;                 // of each node of the rank, in order
 };
 
 // NegativeSampler: draws pairs of nodes that are not edges for link prediction, as DGL's negative samplers.
