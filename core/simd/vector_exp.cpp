@@ -39,6 +39,10 @@ void exp(const real* x, real* out, Index n) {
   apply([](const auto& v) { return lanes::exp(v); }, x, out, n);
 }
 
+void expm1(const real* x, real* out, Index n) {
+  apply([](const auto& v) { return lanes::expm1(v); }, x, out, n);
+}
+
 void sigmoid(const real* x, real* out, Index n) {
   apply([](const auto& v) { return 1 / (1 + lanes::exp(-v)); }, x, out, n);
 }
@@ -57,5 +61,6 @@ void softplus(const real* x, real* out, Index n) {
 #include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH_IN(vector_math, void, exp, (const real* x, real* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, expm1, (const real* x, real* out, Index n), (x, out, n));
 SAR_DISPATCH_IN(vector_math, void, sigmoid, (const real* x, real* out, Index n), (x, out, n));
 SAR_DISPATCH_IN(vector_math, void, softplus, (const real* x, real* out, Index n), (x, out, n));

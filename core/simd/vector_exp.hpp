@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// exp and log(1 + exp(-x)) of a vector of lanes.hpp or of a single number, inlined into kernels. For
-/// implementation files.
+/// exp, exp(x) - 1 and log(1 + exp(-x)) of a vector of lanes.hpp or of a single number, inlined into kernels.
+/// For implementation files.
 ///
 /// A number has the same result in every lane and as a scalar. With n the integer nearest to x / log 2 and r
 /// = x - n log 2, |r| <= 0.35:
 ///
 ///     exp(x) = 2^n (1 + r + r^2/2! + ... + r^d/d!)     d = 7 in float, 13 in double
 ///
-/// Errors are at most two units in the last place. Results below the smallest normal number are 0. The
-/// polynomial takes one fused multiply-add per coefficient (Horner); n is added to the exponent bits as an
-/// integer.
+///     exp(x) - 1 = 2^n (r + r^2/2! + ...) + (2^n - 1)
+///
+/// Errors are at most two units in the last place, those of exp(x) - 1 three. Results of exp below the
+/// smallest normal number are 0. The polynomial takes one fused multiply-add per coefficient (Horner); n is
+/// added to the exponent bits as an integer.
 #pragma once
 
 #include <sar/core/simd/row_sums.hpp>
@@ -72,6 +74,23 @@ template <class T>
   const T zero{}, infinite = zero + std::numeric_limits<real>::infinity();
   const T above = x > largest ? infinite : x;  // NaN stays NaN
   const T in_range = x < smallest ? zero : scaled;
+  return x <= largest ? in_range : above;
+}
+
+/// Returns exp(x) - 1, accurate near 0: infinity for x > largest, -1 for x < smallest, NaN for NaN.
+template <class T>
+[[gnu::always_inline]] inline T expm1(const T& x) {
+  using namespace vector_exp;
+  const T shifted = x * one_by_log2 + rounding;
+  const T n = shifted - rounding;
+  const T r = (x - n * log2_high) - n * log2_low;
+  const T zero{}, one = zero + real{1}, infinite = zero + std::numeric_limits<real>::infinity();
+  // 2^(n - 1), because 2^n may be too large
+  const T scale = __builtin_bit_cast(
+      T, __builtin_bit_cast(Bits<T>, one / 2) + (__builtin_bit_cast(Bits<T>, shifted) << mantissa_bits));
+  const T value = 2 * (scale * (r * series<1>(r)) + (scale - one / 2));
+  const T above = x > largest ? infinite : x;  // NaN stays NaN
+  const T in_range = x < smallest ? -one : value;
   return x <= largest ? in_range : above;
 }
 

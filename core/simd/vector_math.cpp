@@ -34,9 +34,6 @@ void apply(const Function& function, const Number* x, Number* out, Index n) {
 
 }  // namespace
 
-void expm1(const real* x, real* out, Index n) {
-  apply([](const auto& b) { return b.expm1(); }, x, out, n);
-}
 void log(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.log(); }, x, out, n);
 }
@@ -69,7 +66,6 @@ void erf(const real* x, real* out, Index n) {
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH_IN(vector_math, void, expm1, (const real* x, real* out, Index n), (x, out, n));
 SAR_DISPATCH_IN(vector_math, void, log, (const real* x, real* out, Index n), (x, out, n));
 SAR_DISPATCH_IN(vector_math, void, log_of_sums, (const double* x, double* out, Index n), (x, out, n));
 SAR_DISPATCH_IN(vector_math, void, tanh, (const real* x, real* out, Index n), (x, out, n));

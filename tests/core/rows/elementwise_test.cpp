@@ -248,6 +248,19 @@ TEST_CASE("extreme arguments stay finite where the function is") {
   CHECK(y.data()[3] == 200);
 }
 
+TEST_CASE("elu is accurate near 0 and far from it") {
+  std::vector<real> numbers;
+  for (double size = 1e-30; size < 80; size *= 1.007) numbers.push_back(static_cast<real>(-size));
+  const Tensor x = Tensor::from({std::ssize(numbers)}, numbers);
+  Tensor y(x.shape());
+  unary(Unary::elu, x, y, 1);
+  for (Index i = 0; i < x.size(); ++i) {
+    const auto exact = std::expm1(static_cast<long double>(x.data()[i]));
+    CAPTURE(x.data()[i]);
+    CHECK(std::abs(y.data()[i] / exact - 1) < 4 * std::numeric_limits<real>::epsilon());
+  }
+}
+
 TEST_CASE("what is not a number stays visible") {
   Tensor x = random_tensor({100}, 1);
   x.data()[3] = x.data()[99] = std::numeric_limits<real>::quiet_NaN();
