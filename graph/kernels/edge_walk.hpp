@@ -354,6 +354,7 @@ class EdgesByType {
   const std::uint16_t* types_;
   std::vector<local_index> edges_of_type_;  // next free position of each type; all 0 between two blocks
   std::vector<std::uint16_t> found_;        // types that occur
+  std::vector<std::uint16_t> type_;         // of each edge of the rows
   std::vector<Group> groups_;
   std::vector<local_index> rows_, begin_;  // one entry per pair
   std::vector<local_index> row_, other_, edge_;
