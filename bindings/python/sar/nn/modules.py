@@ -67,8 +67,11 @@ class Module(ModuleTree):
             if parts.pop(name, None) is not None:
                 self._unset(name)
             if before is not None:
-                (self._set_module if isinstance(before, ModuleBase) else restore)(name, before)
                 parts[name] = before
+                if isinstance(before, ModuleBase):
+                    self._set_module(name, before)
+                else:
+                    restore(name, before)
             raise
         finally:
             if before is not None:
