@@ -58,40 +58,47 @@ template <int N, class T>
   }
 }
 
+/// x = n log 2 + r
+template <class T>
+struct Reduced {
+  [[gnu::always_inline]] explicit Reduced(const T& x) {
+    const T shifted = x * one_by_log2 + rounding, n = shifted - rounding;
+    r = (x - n * log2_high) - n * log2_low;
+    exponent = __builtin_bit_cast(Bits<T>, shifted) << mantissa_bits;
+  }
+  /// value 2^n
+  [[gnu::always_inline]] T times_power(const T& value) const {
+    return __builtin_bit_cast(T, __builtin_bit_cast(Bits<T>, value) + exponent);
+  }
+  T r;
+  Bits<T> exponent;  // n in the exponent bits
+};
+
+/// value for x in [smallest, largest], `below` for smaller ones, infinity for larger ones, NaN for NaN
+template <class T>
+[[gnu::always_inline]] inline T in_range(const T& x, const T& value, const T& below) {
+  const T infinite = T{} + std::numeric_limits<real>::infinity();
+  const T above = x > largest ? infinite : x;  // NaN stays NaN
+  const T not_above = x < smallest ? below : value;
+  return x <= largest ? not_above : above;
+}
+
 }  // namespace vector_exp
 
 /// Returns exp(x): infinity for x > largest, 0 for x < smallest, NaN for NaN.
 template <class T>
 [[gnu::always_inline]] inline T exp(const T& x) {
-  using namespace vector_exp;
-  const T shifted = x * one_by_log2 + rounding;
-  const T n = shifted - rounding;
-  const T r = (x - n * log2_high) - n * log2_low;
-  const T power = series<0>(r);
-  // add n to the exponent bits
-  const T scaled = __builtin_bit_cast(
-      T, __builtin_bit_cast(Bits<T>, power) + (__builtin_bit_cast(Bits<T>, shifted) << mantissa_bits));
-  const T zero{}, infinite = zero + std::numeric_limits<real>::infinity();
-  const T above = x > largest ? infinite : x;  // NaN stays NaN
-  const T in_range = x < smallest ? zero : scaled;
-  return x <= largest ? in_range : above;
+  const vector_exp::Reduced<T> of(x);
+  return vector_exp::in_range(x, of.times_power(vector_exp::series<0>(of.r)), T{});
 }
 
 /// Returns exp(x) - 1, accurate near 0: infinity for x > largest, -1 for x < smallest, NaN for NaN.
 template <class T>
 [[gnu::always_inline]] inline T expm1(const T& x) {
-  using namespace vector_exp;
-  const T shifted = x * one_by_log2 + rounding;
-  const T n = shifted - rounding;
-  const T r = (x - n * log2_high) - n * log2_low;
-  const T zero{}, one = zero + real{1}, infinite = zero + std::numeric_limits<real>::infinity();
-  // 2^(n - 1), because 2^n may be too large
-  const T scale = __builtin_bit_cast(
-      T, __builtin_bit_cast(Bits<T>, one / 2) + (__builtin_bit_cast(Bits<T>, shifted) << mantissa_bits));
-  const T value = 2 * (scale * (r * series<1>(r)) + (scale - one / 2));
-  const T above = x > largest ? infinite : x;  // NaN stays NaN
-  const T in_range = x < smallest ? -one : value;
-  return x <= largest ? in_range : above;
+  const vector_exp::Reduced<T> of(x);
+  const T half = T{} + real(0.5), scale = of.times_power(half);  // 2^(n - 1), because 2^n may be too large
+  const T value = 2 * (scale * (of.r * vector_exp::series<1>(of.r)) + (scale - half));
+  return vector_exp::in_range(x, value, T{-2 * half});
 }
 
 /// Returns log(1 + exp(-x)) for x >= 0, with y = exp(-x), by
