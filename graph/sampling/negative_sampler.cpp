@@ -13,6 +13,7 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -52,15 +53,17 @@ Array<std::uint8_t> EdgeSet::contains(std::span<const Index> src, std::span<cons
     Array<std::uint8_t> found(dst.size());
     const auto owner = [&](Index i) { return dst_book_->owner(dst[static_cast<std::size_t>(i)]); };
     const auto ask = [&](const RowRoute& route, Index first, Index last) {
-      const auto begin = static_cast<std::size_t>(first), count = static_cast<std::size_t>(last - first);
-      const Array<Index> to = route.forward(dst.subspan(begin, count));
-      const Array<Index> from = route.forward(src.subspan(begin, count));
-      Array<std::uint8_t> answers(to.size());
+      using Edge = std::array<Index, 2>;
+      Array<Edge> wanted;
+      for (auto i = static_cast<std::size_t>(first); std::cmp_less(i, last); ++i)
+        wanted.push_back({src[i], dst[i]});
+      const Array<Edge> asked = route.forward(std::span<const Edge>(wanted));
+      Array<std::uint8_t> answers(asked.size());
       const Index first_node = dst_book_->begin(comm_.rank());
-      parallel_for(std::ssize(to), 1 << 12, [&](Index i, Index behind) {
-        for (; i < behind; ++i) {
-          const std::span<const Index> row = sources_.of(to[i] - first_node);
-          answers[i] = std::binary_search(row.begin(), row.end(), from[i]) ? 1 : 0;
+      parallel_for(std::ssize(asked), 1 << 12, [&](Index begin, Index end) {
+        for (Index i = begin; i < end; ++i) {
+          const std::span<const Index> row = sources_.of(asked[i][1] - first_node);
+          answers[i] = std::binary_search(row.begin(), row.end(), asked[i][0]) ? 1 : 0;
         }
       });
       std::ranges::copy(route.back(std::span<const std::uint8_t>(answers)), found.begin() + first);
