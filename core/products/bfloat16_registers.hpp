@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// Registers of bfloat16 numbers in products of them: pairs, rounding, and the rows of a result. For the
-/// implementation files of products with AVX512-BF16 and AMX. Functions are static: a linker keeps one of all
-/// others of a name for a program.
+/// implementation files of products with AVX512-BF16 and AMX. Functions are static: of an inline function
+/// that several files compile, a linker keeps one copy, which other files might then call.
 #pragma once
 
 #include <sar/core/products/product.hpp>
