@@ -55,8 +55,8 @@ EdgeParts::EdgeParts(const EdgeRows& rows, Index longest, Index of_part) : rows_
 }
 
 // A counting sort by type. The first pass only reads the types, which are at random places: no step depends
-// on the one before, so that several reads are under way at a time. The second pass counts the types, and the
-// third one writes the edges.
+// on the one before, so that several reads overlap. The second pass counts the types, and the third one
+// writes the edges.
 void EdgesByType::group(const EdgeRows& rows, Index first, Index last) {
   const auto for_edges = [&](const auto& visit) {
     Index x = 0;
