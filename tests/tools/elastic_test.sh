@@ -18,7 +18,7 @@ fail() {
   exit 1
 }
 
-options=(--graph sbm --nodes 200 --classes 3 --degree 5 --hidden 16 --dropout 0.3 --threads 1 --reproducible --epochs $((30 + 30 * kills)))
+options=(--graph sbm --nodes 500 --classes 3 --degree 5 --hidden 16 --dropout 0.3 --threads 1 --reproducible --epochs $((40 + 40 * kills)))
 "$mpirun_sh" "$mpiexec" 1 "$train" "${options[@]}" --log whole.jsonl --save-weights whole.safetensors >out 2>&1 || fail "the training that nobody kills"
 
 # each rank leaves its process number; the launcher takes -n RANKS, as mpirun does
@@ -31,13 +31,13 @@ chmod +x rank.sh launch.sh
 run=$!
 killed=0
 while [ "$killed" -lt "$kills" ]; do
-  # the next start has written a line of an epoch
+  # the next start has written lines of 1 to 20 epochs
   starts=$(grep -c "^elastic: a rank of" out || true)
-  until [ "$(awk '/^elastic: / { n = 0 } /^epoch/ { ++n } END { print n + 0 }' out)" -gt 0 ]; do
+  epochs=$((RANDOM % 20))
+  until [ "$(awk '/^elastic: / { n = 0 } /^epoch/ { ++n } END { print n + 0 }' out)" -gt "$epochs" ]; do
     kill -0 $run 2>/dev/null || break 2
-    sleep 0.02
+    sleep 0.01
   done
-  sleep "$(awk -v r=$RANDOM 'BEGIN { print 0.3 * r / 32768 }')"
   victims=($(ls pids))
   kill -9 "${victims[$((RANDOM % ${#victims[@]}))]}" 2>/dev/null && killed=$((killed + 1))
   until [ "$(grep -c "^elastic: a rank of" out || true)" -gt "$starts" ]; do
