@@ -25,7 +25,7 @@ std::string running_mpi() {
   char text[std::max(MPI_MAX_LIBRARY_VERSION_STRING, 16384)] = "";  // another MPI may have a longer text
   int length = 0;
   check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-  std::string name(text, std::string_view(text).find_first_of(",\n"));
+  std::string name(std::string_view(text).substr(0, std::string_view(text).find_first_of(",\n")));
   std::ranges::replace(name, '\t', ' ');
   return name;
 }
