@@ -385,17 +385,18 @@ PartitionReport count_parts(GraphSource& source, const PartitionGraphOptions& wa
 }
 
 // The halo of a part is counted with a set of distinct ids: O(in-edges) insertions of 8 bytes. The sizes of
-// all parts are one all_reduce of 40 bytes for each part and type.
+// all parts are one all_reduce of 48 bytes for each part and type.
 
 namespace {
 
-constexpr std::array numbers_of_part{&PartSize::nodes, &PartSize::in_edges, &PartSize::cut_edges,
-                                     &PartSize::training_nodes, &PartSize::halo_nodes};
+constexpr std::array numbers_of_part{&PartSize::nodes,          &PartSize::in_edges,   &PartSize::cut_edges,
+                                     &PartSize::training_nodes, &PartSize::halo_nodes, &PartSize::neighbors};
 
 }  // namespace
 
 void count_part(const GraphData& of_part, int part, PartitionReport& report) {
   PartSize& sum = report.parts[part];
+  std::vector<char> is_neighbor(report.parts.size(), 0);
   for (std::size_t t = 0; t < of_part.node_types.size(); ++t) {
     const PartitionBook& parts = of_part.node_types[t].book;
     DistinctIds halo(parts.num_nodes());
@@ -416,9 +417,18 @@ void count_part(const GraphData& of_part, int part, PartitionReport& report) {
     PartSize& size = report.node_types[t].parts[part];
     size.nodes = parts.num_nodes(part);
     size.halo_nodes = halo.size();
+    Index end = 0;  // of the part of the node before
+    for (const Index id : halo.members()) {
+      if (id < end) continue;
+      const int owner = parts.owner(id);
+      end = parts.end(owner);
+      is_neighbor[owner] = 1;
+      ++size.neighbors;
+    }
     sum.nodes += size.nodes;
     sum.halo_nodes += size.halo_nodes;
   }
+  sum.neighbors = std::ranges::count(is_neighbor, 1);
 }
 
 void share_sizes(const Communicator& comm, PartitionReport& report) {

@@ -26,6 +26,7 @@ struct PartSize {
   Index cut_edges = 0;       ///< in-edges that come from other parts
   Index training_nodes = 0;  ///< 0 without a "train_mask"
   Index halo_nodes = 0;      ///< nodes of other parts that its in-edges come from, each counted once
+  Index neighbors = 0;       ///< other parts that its in-edges come from
 
   bool operator==(const PartSize&) const = default;
 };

@@ -45,7 +45,7 @@ std::int64_t value(int q, int p, Index i) {
 
 /// How many elements; some ranks give none.
 Index count(int q, int p) {
-  return (q + p) % 3 == 0 ? 0 : 5 * q + 3 * p + 1;
+  return (q + p) % 3 == 0 ? 0 : (5 * q + 3 * p + 1) % 97;
 }
 
 }  // namespace

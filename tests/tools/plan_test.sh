@@ -23,7 +23,7 @@ for model in "sage --batch-norm" "sage --halo-format bf16" "gat" "gat --mode seq
   # the remote shard of edges with types holds more than the local one, which plan measures
   within "$(case $model in rgcn*) echo 15 ;; *) echo 10 ;; esac)" "$(number peak_bytes plan.json)" "$(number peak_bytes <(sed -n 3p log.jsonl))" "memory of $model"
   within 6 "$(number sent_bytes plan.json)" "$(number comm_bytes <(sed -n 3p log.jsonl))" "bytes of $model"
-  for key in received_bytes compute_seconds wire_seconds seconds evaluation_seconds stages halo_nodes; do
+  for key in received_bytes compute_seconds wire_seconds seconds evaluation_seconds stages halo_nodes messages neighbors; do
     [ -n "$(number $key plan.json)" ] || fail "no $key in the plan"
   done
 done
@@ -35,7 +35,7 @@ grep -q "peak_bytes of train" out || fail "the plan is not printed"
 cp rates.json first.json
 "${run[@]}" "$programs/plan" data --partition random "${model[@]}" "${here[@]}" --json data.json >out 2>err || fail "plan of a dataset ends with $?"
 cmp -s rates.json first.json || fail "the rates have been measured again"
-for key in nodes in_edges cut_edges; do
+for key in nodes in_edges cut_edges neighbors; do
   [ "$(number $key parts.json)" = "$(number $key data.json)" ] || fail "$key of the parts is $(number $key parts.json), of the dataset $(number $key data.json)"
 done
 within 1 "$(number peak_bytes parts.json)" "$(number peak_bytes data.json)" "memory from parts and from the dataset"

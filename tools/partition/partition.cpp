@@ -149,7 +149,8 @@ nlohmann::ordered_json parts(const PartitionReport& report, const PredictedTrain
                     {"in_edges", part.in_edges},
                     {"cut_edges", part.cut_edges},
                     {"training_nodes", part.training_nodes},
-                    {"halo_nodes", part.halo_nodes}});
+                    {"halo_nodes", part.halo_nodes},
+                    {"neighbors", part.neighbors}});
     if (predicted != nullptr) list.back()["predicted_peak_bytes"] = predicted->bytes[list.size() - 1];
   }
   return list;

@@ -48,6 +48,7 @@ void print_plan(const Plan& plan) {
   print_line("in-edges", part.in_edges, "");
   print_line("in-edges from other parts", part.cut_edges, "");
   print_line("halo nodes", part.halo_nodes, "");
+  print_line("other parts they are in", part.neighbors, "");
   std::printf("memory of a rank:\n");
   print_line("rows of its nodes", p.memory.rows / 1e6, "MB");
   print_line("graph", p.memory.graph / 1e6, "MB");
@@ -83,7 +84,8 @@ void write_plan(const std::string& file, const Plan& plan) {
                                      {{"nodes", part.nodes},
                                       {"in_edges", part.in_edges},
                                       {"cut_edges", part.cut_edges},
-                                      {"halo_nodes", part.halo_nodes}}},
+                                      {"halo_nodes", part.halo_nodes},
+                                      {"neighbors", part.neighbors}}},
                                     {"peak_bytes", p.memory.total()},
                                     {"memory",
                                      {{"rows", p.memory.rows},

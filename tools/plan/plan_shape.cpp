@@ -27,6 +27,7 @@ GraphShape random_parts(GraphShape shape, int ranks) {
   PartShape part{.nodes = shape.nodes / P, .in_edges = shape.edges / P};
   part.cut_edges = part.in_edges * (P - 1) / P;
   part.halo_nodes = listed_rows(shape.nodes - part.nodes, part.cut_edges);
+  part.neighbors = listed_rows(P - 1, part.cut_edges);
   shape.parts.assign(static_cast<std::size_t>(ranks), part);
   shape.source = "estimated for random parts of a graph of equal degrees";
   return shape;
@@ -100,15 +101,21 @@ double stored_in_parts(const std::string& directory, const PartitionDescription&
   return real_of(stored) / real_of(nodes.num_nodes());
 }
 
-/// Returns the number of in-edges of a part from other parts.
-Index count_cut(const std::string& directory, const PartitionDescription& description, int part) {
+/// Sets the number of in-edges of a part from other parts, and of those parts.
+void count_cut(const std::string& directory, const PartitionDescription& description, int part,
+               PartShape& shape) {
   const NpyFile file(edge_file(directory, part, description.graph.edge_types[0], "source_offsets"));
   require<InputError>(file.size() == description.num_parts + 1, file.path(), ": there are ", file.size(),
                       " offsets, expected ", description.num_parts + 1);
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(file.size()));
   file.read(0, file.size(), std::span<std::int64_t>(offsets));
-  const auto p = static_cast<std::size_t>(part);
-  return offsets.back() - (offsets[p + 1] - offsets[p]);
+  for (int q = 0; q < description.num_parts; ++q) {
+    const std::int64_t edges =
+        offsets[static_cast<std::size_t>(q) + 1] - offsets[static_cast<std::size_t>(q)];
+    if (q == part || edges == 0) continue;
+    shape.cut_edges += real_of(edges);
+    ++shape.neighbors;
+  }
 }
 
 /// Throws InputError if the partition was made with other edge transforms than the options name.
@@ -152,10 +159,12 @@ GraphShape shape_of_directory(const PlanOptions& o) {
   }
   const DataField* labels = find("labels", "label");
   if (widths.classes == 0 && labels != nullptr) widths.classes = count_classes(path, description, *labels);
-  for (int p = 0; p < description.num_parts; ++p)
-    shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
-                           real_of(description.edges_per_part[0][static_cast<std::size_t>(p)]),
-                           real_of(count_cut(path, description, p)), 0});
+  for (int p = 0; p < description.num_parts; ++p) {
+    PartShape part{.nodes = real_of(nodes.book.num_nodes(p)),
+                   .in_edges = real_of(description.edges_per_part[0][static_cast<std::size_t>(p)])};
+    count_cut(path, description, p, part);
+    shape.parts.push_back(part);
+  }
   // only the total halo is known: divided in proportion to the cuts
   const auto info = description.info.find("halo_nodes");
   const double halo = info == description.info.end() ? -1 : to_number<double>(info->second).value_or(-1);
@@ -200,6 +209,7 @@ void set_halo(GraphShape& shape, double fraction) {
       part.cut_edges =
           std::clamp(random.parts[0].cut_edges * part.halo_nodes / std::max(1.0, random.parts[0].halo_nodes),
                      least, std::max(least, part.in_edges));
+    if (part.neighbors == 0) part.neighbors = random.parts[0].neighbors;
   }
   shape.source = concat("of ", fraction, " halo nodes for each node");
 }
@@ -223,8 +233,8 @@ void scale(GraphShape& shape, double nodes, double edges) {
 PartShape combined(const std::vector<PartShape>& parts, FunctionRef<double(double, double)> combine) {
   PartShape all;
   for (const PartShape& part : parts)
-    for (double PartShape::*size :
-         {&PartShape::nodes, &PartShape::in_edges, &PartShape::cut_edges, &PartShape::halo_nodes})
+    for (double PartShape::*size : {&PartShape::nodes, &PartShape::in_edges, &PartShape::cut_edges,
+                                    &PartShape::halo_nodes, &PartShape::neighbors})
       all.*size = combine(all.*size, part.*size);
   return all;
 }
@@ -237,8 +247,8 @@ void set_report(GraphShape& shape, const PartitionReport& report) {
   shape.nodes = real_of(report.num_nodes);
   shape.edges = real_of(report.num_edges);
   for (const PartSize& part : report.parts)
-    shape.parts.push_back(
-        {real_of(part.nodes), real_of(part.in_edges), real_of(part.cut_edges), real_of(part.halo_nodes)});
+    shape.parts.push_back({real_of(part.nodes), real_of(part.in_edges), real_of(part.cut_edges),
+                           real_of(part.halo_nodes), real_of(part.neighbors)});
 }
 
 GraphShape divided(const GraphShape& shape, int ranks) {
@@ -256,6 +266,7 @@ GraphShape divided(const GraphShape& shape, int ranks) {
     const double of_edge = of.cut_edges > 0 ? of.halo_nodes / of.cut_edges : 0;
     of.cut_edges *= std::min(cut, 1.0);
     of.halo_nodes = std::min(of.cut_edges * of_edge * halo, other.nodes - of.nodes);
+    of.neighbors = listed_rows(ranks - 1, of.cut_edges);
   }
   other.source = concat("estimated from ", shape.source);
   return other;

@@ -20,6 +20,7 @@ struct PartShape {
   double nodes = 0, in_edges = 0;
   double cut_edges = 0;   ///< in-edges from other parts
   double halo_nodes = 0;  ///< distinct sources of the cut edges
+  double neighbors = 0;   ///< other parts that the cut edges come from
 };
 
 /// Returns one part whose sizes are those of all parts, combined one after another from 0 on.

@@ -35,7 +35,7 @@ Pass pass_of(const TrainOptions& o, std::span<const EdgePass> edges, const Place
     pass.bytes += part.halo_nodes * static_cast<double>(wire_bytes(o, each.width)) * times;
     pass.added_to += number * listed_rows(part.nodes, part.cut_edges / number) * row_bytes * times;
     pass.unpacked += part.halo_nodes * row_bytes * times;
-    pass.messages += std::max<double>(at.ranks - 1, number) * times;
+    pass.messages += std::max(part.neighbors, number) * times;
     pass.stages = std::max(pass.stages, number);
   }
   return pass;

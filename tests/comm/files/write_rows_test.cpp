@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -90,7 +91,7 @@ TEST_CASE("ids that are no permutation, rows that do not fit, and places that ca
   const TemporaryDirectory directory(comm);
   const std::string path = directory.path() + "/rows.npy";
   const bool odd = comm.rank() + 1 == comm.size();
-  std::vector<Index> ids = ids_of(comm, 20, 0);
+  std::vector<Index> ids = ids_of(comm, std::max(20, 2 * comm.size()), 0);
   const auto count = static_cast<Index>(ids.size());
   const auto write = [&](const std::string& to, Index rows, Index width, NpyType type = NpyType::float32) {
     write_npy_rows(comm, to, Tensor::zeros({rows, width}), ids, type);

@@ -184,6 +184,7 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
       size.training_nodes += MemorySource::trains(v);
     }
     std::set<Index> halo;
+    std::set<int> neighbors;
     for (std::size_t e = 0; e < in_edges.edges.src.size(); ++e) {
       const Index src = in_edges.edges.src[e];
       const Index dst = in_edges.edges.dst[e];
@@ -191,6 +192,7 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
       REQUIRE(nodes.book.owner(dst) == p);
       if (nodes.book.owner(src) != p) {
         halo.insert(src);
+        neighbors.insert(nodes.book.owner(src));
         ++size.cut_edges;
       }
       found.push_back({original[static_cast<std::size_t>(src)], original[static_cast<std::size_t>(dst)], id});
@@ -204,6 +206,7 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
         CHECK(std::to_integer<int>(kind[k]) == (loop ? 0 : MemorySource::kind(id % count, k)));
     }
     size.halo_nodes = static_cast<Index>(halo.size());
+    size.neighbors = static_cast<Index>(neighbors.size());
     CHECK(report.parts[static_cast<std::size_t>(p)] == size);
   }
   std::sort(found.begin(), found.end());
@@ -351,7 +354,7 @@ TEST_CASE("the report counts what is shared: two triangles with one edge between
       partition_graph(source, scratch.path() + "/parts", {.parts = 2, .data = {.add_reverse_edges = true}});
   CHECK(report.num_edges == 14);
   CHECK(report.parts ==
-        std::vector<PartSize>{{3, 7, 1, 1, 1}, {3, 7, 1, 1, 1}});  // nodes 0 and 3 are for training
+        std::vector<PartSize>{{3, 7, 1, 1, 1, 1}, {3, 7, 1, 1, 1, 1}});  // nodes 0 and 3 are for training
   CHECK(report.cut_share() == doctest::Approx(2.0 / 14));
   CHECK(report.balance(&PartSize::in_edges) == 1);
 }
