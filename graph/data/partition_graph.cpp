@@ -423,7 +423,6 @@ void count_part(const GraphData& of_part, int part, PartitionReport& report) {
       const int owner = parts.owner(id);
       end = parts.end(owner);
       is_neighbor[owner] = 1;
-      ++size.neighbors;
     }
     sum.nodes += size.nodes;
     sum.halo_nodes += size.halo_nodes;

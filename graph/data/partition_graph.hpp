@@ -26,7 +26,7 @@ struct PartSize {
   Index cut_edges = 0;       ///< in-edges that come from other parts
   Index training_nodes = 0;  ///< 0 without a "train_mask"
   Index halo_nodes = 0;      ///< nodes of other parts that its in-edges come from, each counted once
-  Index neighbors = 0;       ///< other parts that its in-edges come from
+  Index neighbors = 0;       ///< other parts that its in-edges come from; 0 for one type of nodes or edges
 
   bool operator==(const PartSize&) const = default;
 };

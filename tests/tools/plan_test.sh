@@ -65,6 +65,12 @@ within 1 "$(number rows twice.json)" "$(awk -v x="$(number rows parts.json)" 'BE
 [ "$(number halo_nodes large.json)" = 1734375.0 ] || fail "$(number halo_nodes large.json) halo nodes of a rank"
 grep -q "fits --memory" large.json || fail "it does not say how many ranks fit"
 
+# Two layers exchange rows forward and backward, with the parts that the halo is in: not with all.
+"${run[@]}" "$programs/plan" --graph sbm --nodes 640 --degree 4 --layers 2 --hidden 32 --model sage --ranks 64 --link 100gbit --json small.json >out 2>err ||
+  fail "plan of small parts ends with $?: $(cat err)"
+awk -v parts="$(number neighbors small.json)" -v messages="$(number messages small.json)" 'BEGIN { exit !(parts > 10 && parts < 63 && messages == 4 * parts) }' ||
+  fail "$(number messages small.json) messages with $(number neighbors small.json) parts"
+
 # The steps on a tiny graph take no time that a clock can measure; those that are measured are on a larger one.
 "${run[@]}" "$programs/plan" --graph karate "${here[@]}" --rates tiny.json >out 2>err || fail "plan of a tiny graph ends with $?"
 [ "$(grep -A 2 '_seconds": {' tiny.json | grep -c '"per_edge": [0-9.]*[1-9]')" -eq 3 ] || fail "an edge takes no time: $(cat tiny.json)"

@@ -101,9 +101,9 @@ double stored_in_parts(const std::string& directory, const PartitionDescription&
   return real_of(stored) / real_of(nodes.num_nodes());
 }
 
-/// Sets the number of in-edges of a part from other parts, and of those parts.
+/// Adds the in-edges of a part from other parts, and the number of those parts, to its sizes.
 void count_cut(const std::string& directory, const PartitionDescription& description, int part,
-               PartShape& shape) {
+               PartShape& sizes) {
   const NpyFile file(edge_file(directory, part, description.graph.edge_types[0], "source_offsets"));
   require<InputError>(file.size() == description.num_parts + 1, file.path(), ": there are ", file.size(),
                       " offsets, expected ", description.num_parts + 1);
@@ -113,8 +113,8 @@ void count_cut(const std::string& directory, const PartitionDescription& descrip
     const std::int64_t edges =
         offsets[static_cast<std::size_t>(q) + 1] - offsets[static_cast<std::size_t>(q)];
     if (q == part || edges == 0) continue;
-    shape.cut_edges += real_of(edges);
-    ++shape.neighbors;
+    sizes.cut_edges += real_of(edges);
+    ++sizes.neighbors;
   }
 }
 
@@ -205,11 +205,11 @@ void set_halo(GraphShape& shape, double fraction) {
   for (PartShape& part : shape.parts) {
     part.halo_nodes = std::min(fraction * part.nodes, shape.nodes - part.nodes);
     const double least = part.halo_nodes;
-    if (part.cut_edges == 0 || shape.source == random.source)
-      part.cut_edges =
-          std::clamp(random.parts[0].cut_edges * part.halo_nodes / std::max(1.0, random.parts[0].halo_nodes),
-                     least, std::max(least, part.in_edges));
-    if (part.neighbors == 0) part.neighbors = random.parts[0].neighbors;
+    if (part.cut_edges > 0 && shape.source != random.source) continue;
+    part.cut_edges =
+        std::clamp(random.parts[0].cut_edges * part.halo_nodes / std::max(1.0, random.parts[0].halo_nodes),
+                   least, std::max(least, part.in_edges));
+    part.neighbors = listed_rows(static_cast<double>(shape.parts.size()) - 1, part.cut_edges);
   }
   shape.source = concat("of ", fraction, " halo nodes for each node");
 }

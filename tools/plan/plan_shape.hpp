@@ -30,7 +30,8 @@ PartShape combined(const std::vector<PartShape>& parts, FunctionRef<double(doubl
 /// ones:
 ///     nodes * (1 - exp(-cut_edges / nodes)).
 /// For the nodes of a part it is the number of rows that the remote shard lists (8 bytes each); for all other
-/// nodes it is the halo of a random partition.
+/// nodes it is the halo of a random partition. For the other parts in the place of nodes it is the number of
+/// parts that the halo is in.
 double listed_rows(double nodes, double cut_edges);
 
 struct GraphShape {
